@@ -1,0 +1,213 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// Op names what a question is about.
+type Op string
+
+// The questions of docs/implementation.md.
+const (
+	OpHello    Op = "hello"
+	OpFile     Op = "file"
+	OpImport   Op = "import"
+	OpCall     Op = "call"
+	OpNet      Op = "net"
+	OpEval     Op = "eval"
+	OpLearn    Op = "learn"
+	OpLearnEnv Op = "learn-env"
+	OpNote     Op = "note"
+)
+
+// Limits of a single field, in bytes (or elements for maxNames). Longer is a protocol error, not a longer answer.
+const (
+	maxPath  = 8 << 10
+	maxName  = 1 << 10
+	maxNames = 64
+	maxText  = 16 << 10
+)
+
+// Question is one message of the guard. Which fields count depends on Op; under OpLearn it depends on Family.
+type Question struct {
+	Seq uint64 // 0: no answer is wanted
+	Op  Op
+
+	Pid     int    // hello
+	Version string // hello: of the product
+	Python  string // hello: of the interpreter
+
+	Path  string // file: canonical, any byte but NUL
+	Write bool   // file
+	Event string // file, call
+
+	Name string // import, learn-env
+	Hint string // import: a file that exists but may not be read, "" usually
+
+	Names []string // call: outermost function first
+
+	NetOp string // net: connect, bind, listen, sendto, resolve
+	Proto string // net: tcp, udp, icmp, raw, unix
+	Host  string // net: an address, or a name for resolve
+	Port  int    // net
+
+	Kind string // eval: eval, exec, compile
+
+	Family Op     // learn: OpFile, OpImport, OpCall, OpNet or OpEval
+	Site   string // learn, learn-env: file:line, "" where unknown
+
+	Level, Text string // note
+}
+
+// subject is how the arguments of one family are read and written. One table serves the plain question and its learn form.
+type subject struct {
+	fields int
+	read   func(*reader, *Question)
+	write  func(*writer, *Question)
+}
+
+var subjects = map[Op]subject{
+	OpFile: {3,
+		func(r *reader, q *Question) {
+			q.Path, q.Write, q.Event = r.bytes("path", maxPath), r.bool("write"), r.word("event", maxName)
+		},
+		func(w *writer, q *Question) { w.bin(q.Path).bool(q.Write).str(q.Event) }},
+	OpImport: {2,
+		func(r *reader, q *Question) { q.Name, q.Hint = r.loose("name", maxName), r.bytesOrNil("hint", maxPath) },
+		func(w *writer, q *Question) {
+			if w.str(q.Name); q.Hint == "" {
+				w.null()
+			} else {
+				w.bin(q.Hint)
+			}
+		}},
+	OpCall: {2,
+		func(r *reader, q *Question) { q.Names, q.Event = readNames(r), r.word("event", maxName) },
+		func(w *writer, q *Question) { w.strs(q.Names).str(q.Event) }},
+	OpNet: {4,
+		func(r *reader, q *Question) {
+			q.NetOp = r.oneOf("network operation", "connect", "bind", "listen", "sendto", "resolve")
+			q.Proto = r.oneOf("protocol", "tcp", "udp", "icmp", "raw", "unix")
+			q.Host, q.Port = r.bytes("host", maxName), int(r.uint("port", math.MaxUint16))
+		},
+		func(w *writer, q *Question) { w.str(q.NetOp).str(q.Proto).bin(q.Host).int(int64(q.Port)) }},
+	OpEval: {1,
+		func(r *reader, q *Question) { q.Kind = r.oneOf("kind", "eval", "exec", "compile") },
+		func(w *writer, q *Question) { w.str(q.Kind) }},
+}
+
+// DecodeQuestion reads one message of a child. An error means that the child does not speak the protocol.
+func DecodeQuestion(data []byte) (Question, error) {
+	if len(data) > MaxMessage {
+		return Question{}, fmt.Errorf("question of %d bytes, the limit is %d", len(data), MaxMessage)
+	}
+	r := newReader(data)
+	var q Question
+	n := r.arrayLen("question")
+	q.Seq = r.uint("sequence number", math.MaxUint64)
+	q.Op = Op(r.word("operation", 16))
+	rest := n - 2
+	switch subject, plain := subjects[q.Op]; {
+	case r.err != nil:
+	case plain:
+		r.want(rest, subject.fields)
+		subject.read(r, &q)
+	case q.Op == OpHello:
+		r.want(rest, 3)
+		q.Pid, q.Version, q.Python = int(r.uint("pid", math.MaxInt32)), r.word("version", maxName), r.loose("python", maxName)
+	case q.Op == OpLearn:
+		q.Family = Op(r.word("family", 16))
+		seen, known := subjects[q.Family]
+		if !known {
+			r.fail(fmt.Errorf("unknown family %q", q.Family))
+			break
+		}
+		r.want(rest, 1+seen.fields+1)
+		seen.read(r, &q)
+		q.Site = r.loose("site", maxPath)
+	case q.Op == OpLearnEnv:
+		r.want(rest, 2)
+		q.Name, q.Site = r.loose("name", maxName), r.loose("site", maxPath)
+	case q.Op == OpNote:
+		r.want(rest, 2)
+		q.Level, q.Text = r.word("level", 16), r.loose("text", maxText)
+	default:
+		r.fail(fmt.Errorf("unknown operation %q", q.Op))
+	}
+	if r.err == nil && r.src.Len() != 0 {
+		r.fail(fmt.Errorf("%d bytes too many", r.src.Len()))
+	}
+	if r.err != nil {
+		return Question{}, fmt.Errorf("malformed question: %w", r.err)
+	}
+	return q, nil
+}
+
+func (r *reader) want(have, want int) {
+	if have != want {
+		r.fail(fmt.Errorf("%d arguments where %d belong", have, want))
+	}
+}
+
+func (r *reader) oneOf(what string, words ...string) string {
+	s := r.word(what, 16)
+	if r.err != nil {
+		return ""
+	}
+	for _, word := range words {
+		if s == word {
+			return s
+		}
+	}
+	r.fail(fmt.Errorf("unknown %s %q", what, s))
+	return ""
+}
+
+func readNames(r *reader) []string {
+	n := r.arrayLen("names")
+	if r.err == nil && (n == 0 || n > maxNames) {
+		r.fail(fmt.Errorf("%d names, between 1 and %d belong", n, maxNames))
+		return nil
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = r.word("name", maxName)
+	}
+	return names
+}
+
+// Encode gives the bytes of a question; what the guard does in C. Tests and children written in Go use it.
+func (q *Question) Encode() ([]byte, error) {
+	var buf bytes.Buffer
+	w := &writer{enc: msgpack.NewEncoder(&buf)}
+	head := func(args int) *writer { return w.arrayLen(2 + args).uint(q.Seq).str(string(q.Op)) }
+	switch subject, plain := subjects[q.Op]; {
+	case plain:
+		head(subject.fields)
+		subject.write(w, q)
+	case q.Op == OpHello:
+		head(3).int(int64(q.Pid)).str(q.Version).str(q.Python)
+	case q.Op == OpLearn:
+		seen, known := subjects[q.Family]
+		if !known {
+			return nil, fmt.Errorf("unknown family %q", q.Family)
+		}
+		head(1 + seen.fields + 1).str(string(q.Family))
+		seen.write(w, q)
+		w.str(q.Site)
+	case q.Op == OpLearnEnv:
+		head(2).str(q.Name).str(q.Site)
+	case q.Op == OpNote:
+		head(2).str(q.Level).str(q.Text)
+	default:
+		return nil, fmt.Errorf("unknown operation %q", q.Op)
+	}
+	if w.err != nil {
+		return nil, fmt.Errorf("question: %w", w.err)
+	}
+	return buf.Bytes(), nil
+}
