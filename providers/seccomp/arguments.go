@@ -1,0 +1,116 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import "golang.org/x/sys/unix"
+
+// Namespace flags of clone (linux/sched.h). CLONE_NEWTIME is for clone3 and unshare only: in clone its bit belongs
+// to the exit signal.
+const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+// Multipath TCP, which Landlock's and most other filters' TCP rules do not see (linux/in.h).
+const protocolMPTCP = 262
+
+var (
+	refuse     = Errno(unix.EPERM)  // not permitted to anyone here
+	denied     = Errno(unix.EACCES) // not granted by this policy
+	notPresent = Errno(unix.ENOSYS) // makes libraries take their older way
+)
+
+// rules are the calls that need a look at the arguments, or whose verdict depends on the policy.
+func rules(n Needs) []Rule {
+	r := []Rule{
+		{Call: Call{unix.SYS_CLONE, "clone"}, Why: "threads always, processes by grant; never a namespace, never a child of the supervisor's own",
+			Tests: cloneTests(n), Verdict: Allow},
+		{Call: Call{unix.SYS_SOCKET, "socket"}, Why: "a list of families, types and protocols", Tests: socketTests(n), Verdict: denied},
+		{Call: Call{unix.SYS_IOCTL, "ioctl"}, Why: "TIOCSTI and TIOCLINUX type into the terminal as if the user did", Tests: []Test{
+			{[]Match{is(1, unix.TIOCSTI)}, refuse},
+			{[]Match{is(1, unix.TIOCLINUX)}, refuse},
+		}, Verdict: Allow},
+		{Call: Call{unix.SYS_PERSONALITY, "personality"}, Why: "the values that change nothing of the protection", Tests: []Test{
+			{[]Match{is(0, 0)}, Allow},
+			{[]Match{is(0, 0xffffffff)}, Allow},
+			{[]Match{is(0, 0x0008)}, Allow},  // PER_LINUX32
+			{[]Match{is(0, 0x20000)}, Allow}, // UNAME26
+			{[]Match{is(0, 0x20008)}, Allow},
+		}, Verdict: refuse},
+		{Call: Call{unix.SYS_PRLIMIT64, "prlimit64"}, Why: "limits of the caller only", Tests: selfTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_SCHED_SETSCHEDULER, "sched_setscheduler"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_SCHED_SETPARAM, "sched_setparam"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_SCHED_SETATTR, "sched_setattr"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_SETPRIORITY, "setpriority"}, Why: "the caller only (PRIO_PROCESS)", Tests: ownPriorityTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_IOPRIO_SET, "ioprio_set"}, Why: "the caller only (IOPRIO_WHO_PROCESS)", Tests: ownPriorityTests(1, n), Verdict: refuse},
+	}
+	r = append(r, execRules(n)...)
+	r = append(r, metadataRules(n)...)
+	r = append(r, compensation(n)...)
+	return append(r, machineRules(n)...)
+}
+
+// cloneTests: CLONE_PARENT would make the sandbox's child a child of the application.
+func cloneTests(n Needs) []Test {
+	t := []Test{{[]Match{anyOf(0, cloneNamespaces|unix.CLONE_PARENT)}, refuse}}
+	if !n.Fork {
+		t = append(t, Test{[]Match{masked(0, unix.CLONE_THREAD, 0)}, refuse})
+	}
+	return t
+}
+
+// execRules: without a grant each exec is put to the supervisor, which knows the one that is init's own, and a
+// program cannot outlive its supervisor by disarming the signal that ends it.
+func execRules(n Needs) []Rule {
+	exec, prctl := Notify, []Test{{[]Match{is(0, unix.PR_SET_PDEATHSIG)}, refuse}}
+	if n.Exec {
+		exec, prctl = Allow, nil
+	}
+	return []Rule{
+		{Call: Call{unix.SYS_EXECVE, "execve"}, Why: "running programs", Verdict: exec},
+		{Call: Call{unix.SYS_EXECVEAT, "execveat"}, Why: "running programs", Verdict: exec},
+		{Call: Call{unix.SYS_PRCTL, "prctl"}, Why: "the process's own switches", Tests: prctl, Verdict: Allow},
+	}
+}
+
+// socketTests is the list of what socket() may make.
+func socketTests(n Needs) []Test {
+	const typeMask = 0xf // the rest of the argument is SOCK_NONBLOCK and SOCK_CLOEXEC
+	t := []Test{
+		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_STREAM)}, Allow},
+		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_SEQPACKET)}, Allow},
+	}
+	if n.UnixDatagram {
+		t = append(t, Test{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM)}, Allow})
+	}
+	if !n.Inet {
+		return t
+	}
+	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
+		for _, kind := range []struct{ kind, protocol uint32 }{
+			{unix.SOCK_STREAM, 0}, {unix.SOCK_STREAM, unix.IPPROTO_TCP},
+			{unix.SOCK_DGRAM, 0}, {unix.SOCK_DGRAM, unix.IPPROTO_UDP},
+		} {
+			t = append(t, Test{[]Match{is(0, family), masked(1, typeMask, kind.kind), is(2, kind.protocol)}, Allow})
+		}
+		// The answer of a kernel without it: callers fall back to TCP.
+		t = append(t, Test{[]Match{is(0, family), is(2, protocolMPTCP)}, Errno(unix.EPROTONOSUPPORT)})
+	}
+	// getaddrinfo lists the machine's own addresses to order its answers.
+	return append(t, Test{[]Match{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}, Allow})
+}
+
+// selfTests allow a process argument that is the caller.
+func selfTests(arg int, n Needs) []Test {
+	return []Test{
+		{[]Match{is(arg, 0)}, Allow},
+		{[]Match{is(arg, n.Self)}, Allow},
+	}
+}
+
+// ownPriorityTests allow (which, who) where which is the process kind and who is the caller.
+func ownPriorityTests(process uint32, n Needs) []Test {
+	return []Test{
+		{[]Match{is(0, process), is(1, 0)}, Allow},
+		{[]Match{is(0, process), is(1, n.Self)}, Allow},
+	}
+}

@@ -1,0 +1,65 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import "golang.org/x/sys/unix"
+
+// compensation are the rules that depend on what this kernel's Landlock covers: where it lacks a right, the call
+// is narrowed here instead.
+func compensation(n Needs) []Rule {
+	return append(signalRules(n), truncateRules(n)...)
+}
+
+// signalRules: before ABI 6 Landlock has no signal scope, so a signal may go only to the process itself. A program
+// that makes processes can then not signal its own children either.
+func signalRules(n Needs) []Rule {
+	calls := []Call{
+		{unix.SYS_KILL, "kill"},
+		{unix.SYS_TGKILL, "tgkill"},
+		{unix.SYS_RT_SIGQUEUEINFO, "rt_sigqueueinfo"},
+		{unix.SYS_RT_TGSIGQUEUEINFO, "rt_tgsigqueueinfo"},
+	}
+	others := []Call{
+		// Their target is a thread number or a descriptor, which a filter cannot tell apart.
+		{unix.SYS_TKILL, "tkill"},
+		{unix.SYS_PIDFD_SEND_SIGNAL, "pidfd_send_signal"},
+	}
+	const why = "signals stay inside the sandbox"
+	var r []Rule
+	for _, c := range calls {
+		rule := Rule{Call: c, Why: why, Verdict: Allow}
+		if n.NoSignalScope {
+			rule.Tests, rule.Verdict = selfOnly(n), refuse
+		}
+		r = append(r, rule)
+	}
+	for _, c := range others {
+		rule := Rule{Call: c, Why: why, Verdict: Allow}
+		if n.NoSignalScope {
+			rule.Verdict = refuse
+		}
+		r = append(r, rule)
+	}
+	return r
+}
+
+// selfOnly is selfTests without 0, which means the whole process group for kill.
+func selfOnly(n Needs) []Test {
+	return []Test{{[]Match{is(0, n.Self)}, Allow}}
+}
+
+// truncateRules: before ABI 3 truncation needs no right, by path or by opening with O_TRUNC for reading.
+func truncateRules(n Needs) []Rule {
+	truncate, openat2 := Allow, Allow
+	var openat []Test
+	if n.NoTruncate {
+		truncate = refuse
+		openat2 = notPresent // its flags are in memory
+		openat = []Test{{[]Match{masked(2, unix.O_TRUNC|unix.O_ACCMODE, unix.O_TRUNC)}, denied}}
+	}
+	return []Rule{
+		{Call: Call{unix.SYS_TRUNCATE, "truncate"}, Why: "empties a file by its path", Verdict: truncate},
+		{Call: Call{unix.SYS_OPENAT2, "openat2"}, Why: "open with flags in memory", Verdict: openat2},
+		{Call: Call{unix.SYS_OPENAT, "openat"}, Why: "opening to read must not empty", Tests: openat, Verdict: Allow},
+	}
+}

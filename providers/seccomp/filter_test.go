@@ -1,0 +1,134 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// judge runs the program in the BPF machine of x/net. That machine reads big-endian words, the kernel reads
+// native ones, so each word of seccomp_data is written big-endian here.
+func judge(t *testing.T, n Needs, arch, nr uint32, args ...uint32) Verdict {
+	t.Helper()
+	code, err := assemble(n)
+	require.NoError(t, err)
+	vm, err := bpf.NewVM(code)
+	require.NoError(t, err)
+	data := make([]byte, 64)
+	binary.BigEndian.PutUint32(data[offsetNR:], nr)
+	binary.BigEndian.PutUint32(data[offsetArch:], arch)
+	for i, a := range args {
+		binary.BigEndian.PutUint32(data[offsetArgs+8*i:], a)
+	}
+	v, err := vm.Run(data)
+	require.NoError(t, err)
+	return Verdict(uint32(v))
+}
+
+func TestVerdicts(t *testing.T) {
+	const me = 4711
+	open := Needs{Inet: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true, Self: me}
+	old := Needs{Self: me, NoSignalScope: true, NoTruncate: true}
+	strict := Needs{Self: me}
+	tcp := []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}
+	for _, c := range []struct {
+		name string
+		n    Needs
+		nr   uint32
+		args []uint32
+		want Verdict
+	}{
+		{"read", strict, unix.SYS_READ, nil, Allow},
+		{"the last table row before a gap", strict, unix.SYS_EXIT_GROUP, nil, Allow},
+		{"a thread", strict, unix.SYS_CLONE, []uint32{unix.CLONE_VM | unix.CLONE_THREAD | unix.CLONE_SIGHAND}, Allow},
+		{"a process without a grant", strict, unix.SYS_CLONE, []uint32{uint32(unix.SIGCHLD)}, refuse},
+		{"a process with a grant", open, unix.SYS_CLONE, []uint32{uint32(unix.SIGCHLD)}, Allow},
+		{"posix_spawn with a grant", open, unix.SYS_CLONE, []uint32{unix.CLONE_VM | unix.CLONE_VFORK | uint32(unix.SIGCHLD)}, Allow},
+		{"a namespace with a grant", open, unix.SYS_CLONE, []uint32{unix.CLONE_NEWUSER | uint32(unix.SIGCHLD)}, refuse},
+		{"a namespace for a thread", strict, unix.SYS_CLONE, []uint32{unix.CLONE_NEWNET | unix.CLONE_THREAD}, refuse},
+		{"a sibling", open, unix.SYS_CLONE, []uint32{unix.CLONE_PARENT}, refuse},
+		{"clone3", open, unix.SYS_CLONE3, nil, notPresent},
+		{"exec without a grant", strict, unix.SYS_EXECVE, nil, Notify},
+		{"execveat without a grant", strict, unix.SYS_EXECVEAT, nil, Notify},
+		{"exec with a grant", open, unix.SYS_EXECVE, nil, Allow},
+		{"tcp without a net rule", strict, unix.SYS_SOCKET, tcp, denied},
+		{"tcp", open, unix.SYS_SOCKET, tcp, Allow},
+		{"udp over IPv6", open, unix.SYS_SOCKET, []uint32{unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, Allow},
+		{"multipath tcp", open, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM, protocolMPTCP}, Errno(unix.EPROTONOSUPPORT)},
+		{"sctp", open, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, denied},
+		{"raw", open, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, denied},
+		{"packet", open, unix.SYS_SOCKET, []uint32{unix.AF_PACKET, unix.SOCK_RAW, 0}, denied},
+		{"vsock", open, unix.SYS_SOCKET, []uint32{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, denied},
+		{"kernel crypto", open, unix.SYS_SOCKET, []uint32{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, denied},
+		{"netlink route", open, unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, Allow},
+		{"netlink audit", open, unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, denied},
+		{"netlink without a net rule", strict, unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, 0}, denied},
+		{"unix stream", strict, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_STREAM, 0}, Allow},
+		{"unix datagram", strict, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM, 0}, denied},
+		{"unix datagram by rule", open, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM, 0}, Allow},
+		{"io_uring", open, unix.SYS_IO_URING_SETUP, nil, notPresent},
+		{"ptrace", open, unix.SYS_PTRACE, nil, refuse},
+		{"unshare", open, unix.SYS_UNSHARE, nil, refuse},
+		{"open by handle", open, unix.SYS_OPEN_BY_HANDLE_AT, nil, refuse},
+		{"TIOCSTI", open, unix.SYS_IOCTL, []uint32{0, unix.TIOCSTI}, refuse},
+		{"TIOCGWINSZ", strict, unix.SYS_IOCTL, []uint32{0, unix.TIOCGWINSZ}, Allow},
+		{"own limits", strict, unix.SYS_PRLIMIT64, []uint32{0}, Allow},
+		{"own limits by number", strict, unix.SYS_PRLIMIT64, []uint32{me}, Allow},
+		{"another's limits", open, unix.SYS_PRLIMIT64, []uint32{1}, refuse},
+		{"own priority", strict, unix.SYS_SETPRIORITY, []uint32{unix.PRIO_PROCESS, 0}, Allow},
+		{"the user's priority", open, unix.SYS_SETPRIORITY, []uint32{unix.PRIO_USER, 0}, refuse},
+		{"disarm the death signal", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG}, refuse},
+		{"name a thread", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_NAME}, Allow},
+		{"chmod with nothing writable", strict, unix.SYS_FCHMODAT, nil, denied},
+		{"chmod with something writable", open, unix.SYS_FCHMODAT, nil, Allow},
+		{"kill", strict, unix.SYS_KILL, []uint32{1}, Allow},
+		{"kill another on an old kernel", old, unix.SYS_KILL, []uint32{1}, refuse},
+		{"kill the group on an old kernel", old, unix.SYS_KILL, []uint32{0}, refuse},
+		{"kill oneself on an old kernel", old, unix.SYS_KILL, []uint32{me}, Allow},
+		{"truncate on an old kernel", old, unix.SYS_TRUNCATE, nil, refuse},
+		{"truncate", strict, unix.SYS_TRUNCATE, nil, Allow},
+		{"empty while reading on an old kernel", old, unix.SYS_OPENAT, []uint32{0, 0, unix.O_TRUNC}, denied},
+		{"empty while writing on an old kernel", old, unix.SYS_OPENAT, []uint32{0, 0, unix.O_TRUNC | unix.O_WRONLY}, Allow},
+		{"a call newer than the tables", strict, 5000, nil, notPresent},
+		{"a call of no table", strict, unix.SYS_LSM_LIST_MODULES, nil, refuse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			assert.Equal(t, c.want, judge(t, c.n, auditArch, c.nr, c.args...), "%#x", uint32(c.want))
+		})
+	}
+}
+
+func TestForeignCallingConventionsEndTheProcess(t *testing.T) {
+	const i386 = 0x40000003
+	assert.Equal(t, Kill, judge(t, Needs{}, i386, unix.SYS_READ))
+	if foreignABI != 0 {
+		assert.Equal(t, Kill, judge(t, Needs{}, auditArch, foreignABI|unix.SYS_READ))
+	}
+}
+
+// Every row's plain verdict comes out of the tree: no span swallows a neighbour.
+func TestEveryRowIsReached(t *testing.T) {
+	for _, n := range []Needs{{}, {Inet: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true}, {NoSignalScope: true, NoTruncate: true, Self: 9}} {
+		rows, err := Table(n)
+		require.NoError(t, err)
+		for _, r := range rows {
+			assert.NotEmpty(t, r.Why, r.Name)
+			if len(r.Tests) == 0 {
+				assert.Equal(t, r.Verdict, judge(t, n, auditArch, r.NR), r.Name)
+			}
+		}
+	}
+}
+
+func TestFilterFits(t *testing.T) {
+	f, err := Filter(Needs{Inet: true})
+	require.NoError(t, err)
+	t.Logf("%d instructions", len(f))
+	assert.Less(t, len(f), 1000)
+}

@@ -1,0 +1,26 @@
+package seccomp
+
+// Needs is what a policy asks of the filter. The zero value is the strictest sandbox.
+type Needs struct {
+	// Inet: the policy has a network rule, so internet sockets may exist. Which hosts and ports they reach is
+	// decided elsewhere.
+	Inet bool
+	// Exec: the policy grants running programs. Without it execve is put to the supervisor, which lets exactly
+	// one through.
+	Exec bool
+	// Fork: the policy grants making processes. Threads need no grant.
+	Fork bool
+	// UnixDatagram: datagram sockets of the unix family may exist outside socketpair.
+	UnixDatagram bool
+	// Metadata: mode, owner, times and extended attributes of files may be changed. Landlock does not judge
+	// these calls, so only a policy with a writable exposure needs them.
+	Metadata bool
+
+	// Self is the process number the program will have. Calls that act on a process by number are limited to
+	// it (and to 0, the caller).
+	Self uint32
+	// NoSignalScope: this kernel's Landlock does not keep signals inside (before ABI 6).
+	NoSignalScope bool
+	// NoTruncate: this kernel's Landlock does not judge truncation (before ABI 3).
+	NoTruncate bool
+}
