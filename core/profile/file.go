@@ -1,0 +1,105 @@
+package profile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+)
+
+// What a person writes by hand, or learning by machine, stays far below these.
+const (
+	maxFile = 4 << 20
+	maxLine = 64 << 10
+)
+
+var errTooLarge = errors.New("larger than 4 MiB, which no profile is")
+
+// read returns the bytes of a regular file. Anything else is refused without waiting: opening a FIFO does not block,
+// a device is not read.
+func read(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("the profile cannot be read: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("the profile cannot be read: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the profile cannot be read: %w",
+			&fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is %s, not a file: %w", kind(info.Mode()), syscall.EINVAL)})
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = &fs.PathError{Op: "read", Path: path, Err: errTooLarge}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the profile cannot be read: %w", err)
+	}
+	return data, nil
+}
+
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else"
+}
+
+// split checks the encoding and returns the lines without their ends. UTF-8, with or without a byte order mark; lines
+// end with LF or CR LF.
+func split(path string, data []byte) ([]string, *SyntaxError) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	lines := strings.Split(string(data), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+		if err := checkLine(Position{File: path, Line: i + 1}, lines[i]); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+// checkLine refuses what a reader of the line could not see as it is.
+func checkLine(pos Position, line string) *SyntaxError {
+	if len(line) > maxLine {
+		pos.Col = 1
+		return &SyntaxError{Pos: pos, Message: "the line is longer than 64 KiB", Hint: "Divide the list into several lines of the same key."}
+	}
+	col := 0
+	for i, r := range line {
+		col++
+		pos.Col = col
+		at := func(message, hint string) *SyntaxError {
+			return &SyntaxError{Pos: pos, Line: line, Width: 1, Message: message, Hint: hint}
+		}
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(line[i:], "\uFFFD"):
+			if pos.Line == 1 && col == 1 && (strings.HasPrefix(line, "\xff\xfe") || strings.HasPrefix(line, "\xfe\xff")) {
+				return at("the file is UTF-16", "Save it as UTF-8.")
+			}
+			return at("the line is not valid UTF-8", `Save the file as UTF-8; a byte that is part of a name is written as \xNN in double quotes.`)
+		case r == 0:
+			return at("the line holds a NUL byte", "Save the file as plain UTF-8 text.")
+		case r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0:
+			return at(fmt.Sprintf("the line holds the control character U+%04X", r), `Write it as \xNN in double quotes if it belongs to a name, else delete it.`)
+		case hidden(r):
+			return at(fmt.Sprintf("the line holds the invisible character U+%04X", r), `Delete it: a rule must read as it acts. If it belongs to a name, write its bytes as \xNN in double quotes.`)
+		}
+	}
+	return nil
+}
