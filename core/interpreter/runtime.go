@@ -1,0 +1,227 @@
+package interpreter
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+)
+
+// need is a path that an interpreter or the C library reads on its own account, with the reason.
+type need struct {
+	path string
+	why  string
+}
+
+// always is readable in every sandbox.
+var always = []need{
+	{"/etc/ld.so.cache", "the dynamic linker finds shared libraries by it"},
+	{"/etc/ld.so.preload", "the dynamic linker asks for it at every start; usually absent"},
+	{"/etc/localtime", "time.localtime"},
+	{"/usr/share/zoneinfo", "zoneinfo, and the C library for TZ"},
+	{"/usr/lib/locale", "setlocale"},
+	{"/usr/share/locale", "messages of the C library"},
+	{"/usr/share/terminfo", "readline and curses on a terminal"},
+	{"/lib/terminfo", "the same, Debian's place"},
+	{"/etc/terminfo", "the same, the machine's own"},
+	{"/etc/inputrc", "readline"},
+	{"/etc/ssl/certs", "the CA store: Debian, Alpine, Arch"},
+	{"/etc/ssl/cert.pem", "the CA store: Alpine"},
+	{"/etc/ssl/openssl.cnf", "OpenSSL's settings, read when it is loaded"},
+	{"/etc/pki/tls/certs", "the CA store: Fedora"},
+	{"/etc/pki/tls/cert.pem", "the CA store: Fedora"},
+	{"/etc/pki/tls/openssl.cnf", "OpenSSL's settings: Fedora"},
+	{"/etc/pki/ca-trust/extracted", "what Fedora's store links to"},
+	{"/etc/crypto-policies", "what Fedora's openssl.cnf includes"},
+	{"/etc/ca-certificates/extracted", "what Arch's store links to"},
+	{"/usr/share/ca-certificates", "what Debian's store links to"},
+	{"/usr/local/share/ca-certificates", "the same, the machine's own"},
+	{"/dev/null", "os.devnull"},
+	{"/dev/zero", "profile.md names it"},
+	{"/dev/urandom", "os.urandom where getrandom is not to be had"},
+	{"/dev/random", "libraries that seed from it"},
+	{"/sys/devices/system/cpu/online", "os.cpu_count"},
+	{"/sys/devices/system/cpu/possible", "thread pools of native libraries"},
+}
+
+// netFiles is readable where a rule lets anything out: the C library resolves names by these.
+var netFiles = []need{
+	{"/etc/resolv.conf", "which resolver to ask"},
+	{"/etc/hosts", "names of this machine's own"},
+	{"/etc/nsswitch.conf", "in which order to look"},
+	{"/etc/host.conf", "how to read /etc/hosts"},
+	{"/etc/gai.conf", "which address family comes first"},
+	{"/etc/services", "socket.getservbyname"},
+	{"/etc/protocols", "socket.getprotobyname"},
+}
+
+// prefixParts are the folders of a prefix that are the interpreter's own. A prefix itself is not opened as a whole: a
+// virtual environment may have been made in the root of a project, and the prefix of a system's Python is /usr.
+var prefixParts = []string{"lib", "lib64", "bin", "include", "share", "ssl", "etc", "pyvenv.cfg"}
+
+// systemParts are those of a prefix that holds the whole system.
+func systemParts(version string) []string {
+	return []string{"lib/python" + version, "lib64/python" + version, "lib/python3", "include/python" + version}
+}
+
+var systemPrefixes = map[string]bool{"/": true, "/usr": true, "/usr/local": true}
+
+// libraryFolder matches the folders of a system that hold shared libraries and little else.
+var libraryFolder = regexp.MustCompile(`^(/usr|/usr/local)?/lib(64|32)?(/[a-z0-9_]+-linux-(gnu|musl)[a-z0-9_]*)?$`)
+
+// runtime builds the runtime set: what the interpreter said, and the tables above. Each path that has a link in it is
+// listed twice, as written and canonical, since a guard without a resolver compares text.
+func (a *answer) runtime(exe string) policy.Runtime {
+	rt := policy.Runtime{Stdlib: present(a.Stdlib), Site: present(a.Site)}
+	read := existing(always)
+	for _, prefix := range unique(a.Prefixes) {
+		parts := prefixParts
+		if systemPrefixes[prefix] {
+			parts = systemParts(a.Version)
+		}
+		for _, part := range parts {
+			read = append(read, filepath.Join(prefix, part))
+		}
+	}
+	read = append(read, a.Stdlib...)
+	read = append(read, a.Site...)
+	for _, folder := range a.PthFolders {
+		if !tooWide(folder) {
+			read = append(read, folder)
+		}
+	}
+	read = append(read, a.TZPath...)
+	for _, path := range a.CA {
+		read = append(read, path)
+		read = append(read, filepath.Join(filepath.Dir(path), "openssl.cnf"))
+	}
+	for _, lib := range a.Libs {
+		rt.Libs = append(rt.Libs, lib)
+		if folder := filepath.Dir(lib); libraryFolder.MatchString(folder) {
+			read = append(read, folder)
+			// /usr/lib is /lib too where the two are merged, and programs use either name.
+			if short := strings.TrimPrefix(folder, "/usr"); sameFolder(short, folder) {
+				read = append(read, short)
+			}
+		} else {
+			read = append(read, lib)
+		}
+	}
+	// The loader and libraries that are opened by name later (NSS, gconv) live in these, whatever the maps say.
+	for _, folder := range []string{"/lib", "/lib64", "/usr/lib64"} {
+		if real, err := filepath.EvalSymlinks(folder); err == nil && libraryFolder.MatchString(real) && real != "/usr/lib" && real != "/lib" {
+			read = append(read, folder)
+		}
+	}
+	read = append(read, a.Package)
+	rt.Executables = executables(exe, a.Executable, a.BaseExecutable)
+	rt.Read = tidy(append(read, rt.Executables...))
+	rt.Libs = tidy(rt.Libs)
+	return rt
+}
+
+// executables lists the binaries that these paths are, and every link on the way.
+func executables(paths ...string) []string {
+	var all []string
+	for _, path := range unique(paths) {
+		for range maxLinks {
+			all = append(all, path)
+			next, err := os.Readlink(path)
+			if err != nil {
+				break
+			}
+			if !filepath.IsAbs(next) {
+				next = filepath.Join(filepath.Dir(path), next)
+			}
+			path = next
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			all = append(all, real)
+		}
+	}
+	all = unique(all)
+	sort.Strings(all)
+	return all
+}
+
+// tooWide reports whether a `.pth` line names a folder that no environment may open.
+func tooWide(folder string) bool {
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return true
+	}
+	home, _ := os.UserHomeDir()
+	return real == "/" || strings.Count(real, "/") < 2 || real == home || strings.HasPrefix(home+"/", real+"/")
+}
+
+func existing(table []need) []string {
+	paths := make([]string, 0, len(table))
+	for _, row := range table {
+		if _, err := os.Lstat(row.path); err == nil {
+			paths = append(paths, row.path)
+		}
+	}
+	return paths
+}
+
+// present keeps what exists and makes it canonical.
+func present(paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			out = append(out, real)
+		}
+	}
+	return unique(out)
+}
+
+// tidy makes a list of what exists: as written and canonical, sorted, nothing beneath another entry.
+func tidy(paths []string) []string {
+	var all []string
+	for _, path := range paths {
+		if path == "" || !filepath.IsAbs(path) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		all = append(all, filepath.Clean(path), real)
+	}
+	all = unique(all)
+	have := make(map[string]bool, len(all))
+	for _, path := range all {
+		have[path] = true
+	}
+	kept := all[:0]
+	for _, path := range all {
+		if !covered(path, have) {
+			kept = append(kept, path)
+		}
+	}
+	sort.Strings(kept)
+	return kept
+}
+
+// covered reports whether a folder above path is in the set.
+func covered(path string, have map[string]bool) bool {
+	for dir := filepath.Dir(path); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if have[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+func sameFolder(a, b string) bool {
+	real, err := filepath.EvalSymlinks(a)
+	return err == nil && real == b
+}
+
+func folderExists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
