@@ -1,0 +1,4 @@
+package control
+
+// Sandbox is one open sandbox.
+type Sandbox struct{ name string }

@@ -1,0 +1,91 @@
+//go:build pyext
+
+/*
+ * The module pysandboxes._core.
+ *
+ * GIL: every function here is entered with it and returns with it. The wrappers release it around each call into Go.
+ * References: arguments are borrowed from the caller's tuple, which lives until the wrapper returns; results are new.
+ * After a fork: every wrapper refuses (see process.h), but for the two that only keep count of handles: those do nothing.
+ * After finalization: a thread that waits for the GIL then is ended by CPython inside of Py_END_ALLOW_THREADS. No Go frame is on
+ * its stack there, which is why Go never takes the GIL itself.
+ */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "_cgo_export.h"
+#include "module.h"
+#include "process.h"
+
+int psb_raise(char *fail) {
+    if (fail == NULL) {
+        return 0;
+    }
+    PyObject *text = PyUnicode_DecodeUTF8(fail, (Py_ssize_t)strlen(fail), "replace");
+    free(fail);
+    if (text != NULL) {
+        PyErr_SetObject(PyExc_RuntimeError, text);
+        Py_DECREF(text);
+    }
+    return 1;
+}
+
+PyObject *psb_refuse_forked(const char *name) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "{\"kind\":\"SandBoxError\",\"message\":\"%s cannot be used after fork: this process is a copy of the one that "
+                 "loaded pysandboxes, and the sandbox belongs to that one. Open the sandbox in this process after an exec "
+                 "(multiprocessing: set_start_method('spawn')), or call it from the parent.\"}",
+                 name);
+    return NULL;
+}
+
+#define PSB_FORK_GUARD(name)                                                                                                   \
+    if (psb_forked) {                                                                                                          \
+        return psb_refuse_forked(name);                                                                                        \
+    }
+/* __del__ and weakref finalizers run in forked children too; they have nothing to do there, and an error would only be noise. */
+#define PSB_HANDLES_GUARD(name)                                                                                                \
+    if (psb_forked) {                                                                                                          \
+        Py_RETURN_NONE;                                                                                                        \
+    }
+#define PYBINDGEN_UNUSED(param) param __attribute__((__unused__))
+
+#include "gopy_wrappers.h"
+
+#define PSB_QUOTE(text) #text
+#define PSB_QUOTE_VALUE(macro) PSB_QUOTE(macro)
+
+static PyMethodDef methods[] = {
+    PSB_GOPY_METHODS
+    {NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module) {
+    psb_settle();
+    return PyModule_AddStringConstant(module, "__version__", PSB_QUOTE_VALUE(PSB_VERSION_BARE));
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+#if PY_VERSION_HEX >= 0x030C0000
+    /* True: no object is kept in C between calls, PyExc_RuntimeError is immortal, and Go's own state has its own locks. A
+     * handle is a number of the process and may be used from any interpreter that knows it. */
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "pysandboxes._core",
+    .m_doc = "The Go engine. Private: pysandboxes is the interface. Errors are RuntimeError whose text is a JSON object.",
+    .m_size = 0,
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&definition); }

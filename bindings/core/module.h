@@ -1,0 +1,11 @@
+/* What the C files of the module share. Include Python.h first. */
+#ifndef PSB_MODULE_H
+#define PSB_MODULE_H
+
+/* Raises what a Go function reported, if it did, and frees it. 1: an exception is set. Needs the GIL. */
+int psb_raise(char *fail);
+
+/* Raises the error of the fork guard for the function of that name. Always NULL. Needs the GIL. */
+PyObject *psb_refuse_forked(const char *name);
+
+#endif
