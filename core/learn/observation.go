@@ -1,5 +1,7 @@
 package learn
 
+import "time"
+
 // The families of observations. Each is written to its own block.
 const (
 	FamilyEnv    = "env"
@@ -72,6 +74,7 @@ type Learned struct {
 // Result is what a learning run adds to a profile, in the order of the profile's sections.
 type Result struct {
 	Lines []Learned
+	At    time.Time // when; dates the comment in the profile
 }
 
 // Rules counts the rules; comments alone are not counted.

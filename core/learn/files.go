@@ -1,0 +1,308 @@
+package learn
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+)
+
+// listing are the operations that read the names in a folder: the rule has to be for that folder.
+var listing = map[string]bool{"listdir": true, "scandir": true, "walk": true, "fwalk": true, "chdir": true, "fchdir": true}
+
+// looking are the operations that ask about a path without its content.
+var looking = map[string]bool{"stat": true, "lstat": true, "access": true, "readlink": true, "statvfs": true, "getxattr": true, "listxattr": true}
+
+// naming are the operations that change the folder that a name stands in, even where the name is a folder's.
+var naming = map[string]bool{"mkdir": true, "rmdir": true, "remove": true, "unlink": true, "rename": true, "replace": true,
+	"link": true, "symlink": true, "mkfifo": true, "mknod": true, "bind": true}
+
+var processFolder = regexp.MustCompile(`^/proc/[0-9]+(/|$)`)
+
+// need is what the program needs of one folder, or of one file where the folder must not be opened.
+type need struct {
+	entry
+	path   string
+	file   bool // exactly this path
+	write  bool
+	listed bool
+	names  bool // names were made or removed in it
+	files  map[string]*need
+	risk   Risk
+	notes  []string
+}
+
+// files learns the folder that holds what was touched: read only unless a write was seen. Where the folder must not
+// be opened as a whole, the files are listed one by one.
+func (g *generaliser) files(entries []entry) []Learned {
+	p := newPlaces(g.o)
+	folders := map[string]*need{}
+	var out []Learned
+	for _, e := range entries {
+		why, wanted := g.wanted(e)
+		if why != "" {
+			out = append(out, leftOut(FamilyFile, e, why))
+		}
+		if wanted {
+			place(folders, e)
+		}
+	}
+	var chosen []*need
+	for _, path := range slices.Sorted(maps.Keys(folders)) {
+		needs, comments := g.choose(p, folders[path], touchedBy(folders))
+		chosen = append(chosen, needs...)
+		out = append(out, comments...)
+	}
+	chosen = subsume(merge(p, subsume(chosen)))
+	for _, n := range chosen {
+		out = append(out, g.expose(p, n))
+	}
+	return byRisk(out)
+}
+
+// wanted says whether an observation needs a rule at all; why is a comment for the profile where it cannot have one.
+func (g *generaliser) wanted(e entry) (why string, wanted bool) {
+	path := e.Subject
+	access, verb := policy.Read, "reading "
+	if e.Write {
+		access, verb = policy.Write, "writing "
+	}
+	switch {
+	case e.missing, !filepath.IsAbs(path):
+		// nothing is there: the sandbox answers "not found" as well
+		return "", false
+	case e.Write && strings.Contains(path+"/", "/__pycache__/"):
+		// the interpreter does without, and writable code is a way out
+		return "", false
+	}
+	if g.o.Policy != nil {
+		d := g.o.Policy.File(path, access, e.Op)
+		if d.Allow {
+			return "", false
+		}
+		if strings.HasPrefix(strings.TrimSpace(d.RuleText), "ignore") {
+			return verb + path + " is refused by " + d.Rule.String(), false
+		}
+	}
+	if processFolder.MatchString(path) {
+		return verb + path + ": a process number changes with every run", false
+	}
+	return "", true
+}
+
+// place puts an observation into the folder that a rule would name.
+func place(folders map[string]*need, e entry) {
+	path := filepath.Clean(e.Subject)
+	op := operation(e.Op)
+	if i := strings.LastIndex(path+"/", "/__pycache__/"); i >= 0 {
+		path = path[:i]
+		if path == "" {
+			path = "/"
+		}
+		op = "scandir"
+	}
+	folder := filepath.Dir(path)
+	names := e.Write && naming[op]
+	whole := listing[op] || !names && isFolder(path)
+	if whole {
+		folder = path
+	}
+	n := folders[folder]
+	if n == nil {
+		n = &need{entry: e, path: folder, files: map[string]*need{}}
+		n.count = 0
+		folders[folder] = n
+	}
+	n.count += e.count
+	n.Native = n.Native && e.Native
+	n.write = n.write || e.Write
+	n.names = n.names || names
+	n.listed = n.listed || whole && !looking[op]
+	if whole {
+		return
+	}
+	f := n.files[path]
+	if f == nil {
+		f = &need{entry: e, path: path, file: true}
+		f.count = 0
+		n.files[path] = f
+	}
+	f.count += e.count
+	f.Native = f.Native && e.Native
+	f.write = f.write || e.Write
+}
+
+func operation(op string) string { return op[strings.LastIndexByte(op, '.')+1:] }
+
+func touchedBy(folders map[string]*need) func(string) bool {
+	return func(path string) bool {
+		if folders[path] != nil {
+			return true
+		}
+		n := folders[filepath.Dir(path)]
+		return n != nil && n.files[path] != nil
+	}
+}
+
+// choose decides between the folder and its single files.
+func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*need, []Learned) {
+	risky := unobservedRisk(n.path, touched)
+	temporary := n.path == p.tmp && n.names
+	reason := ""
+	switch {
+	case n.write && p.protects(n.path) != "":
+		reason = "the folder holds the profile " + p.protects(n.path)
+	case temporary:
+		n.notes = append(n.notes, "the shared temporary folder: other programs' files too")
+		n.risk = Medium
+		return []*need{n}, nil
+	case p.wholesale(n.path):
+		reason = n.path + " is never exposed as a whole"
+	case len(risky) > 0 && !n.listed && !n.names:
+		reason = n.path + " also holds " + strings.Join(risky, ", ")
+	case len(risky) > 0:
+		n.risk = High
+		n.notes = append(n.notes, "also opens "+strings.Join(risky, ", "))
+	}
+	if reason == "" {
+		if len(n.files) == 0 && !n.listed && !n.write {
+			// the folder itself was looked at, nothing in it: a rule for something in it answers that as well
+			return nil, nil
+		}
+		return []*need{n}, nil
+	}
+	var out []*need
+	for _, path := range slices.Sorted(maps.Keys(n.files)) {
+		f := n.files[path]
+		f.notes = append(f.notes, reason)
+		out = append(out, f)
+	}
+	if n.listed || n.names {
+		what := "listing "
+		if n.names {
+			what = "making and removing names in "
+		}
+		return out, []Learned{leftOut(FamilyFile, n.entry, what+n.path+": "+reason)}
+	}
+	return out, nil
+}
+
+// subsume drops what a wider or equal need covers already.
+func subsume(needs []*need) []*need {
+	var out []*need
+	for _, n := range needs {
+		covered := slices.ContainsFunc(needs, func(by *need) bool {
+			if by == n || by.file || !holds(by.path, n.path) || n.write && !by.write {
+				return false
+			}
+			return by.path != n.path || n.file || by.write == n.write
+		})
+		if covered {
+			for _, by := range needs {
+				if by != n && !by.file && holds(by.path, n.path) && (by.write || !n.write) {
+					by.count += n.count
+					break
+				}
+			}
+			continue
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// merge joins folders into their parent where every entry of the parent is one of them: nothing unobserved is opened.
+func merge(p places, needs []*need) []*need {
+	for again := true; again; {
+		again = false
+		for _, write := range []bool{false, true} {
+			children := map[string][]*need{}
+			for _, n := range needs {
+				if !n.file && n.write == write {
+					parent := filepath.Dir(n.path)
+					children[parent] = append(children[parent], n)
+				}
+			}
+			for _, parent := range slices.Sorted(maps.Keys(children)) {
+				kids := children[parent]
+				if len(kids) < 2 || p.wholesale(parent) || write && p.protects(parent) != "" || !covers(parent, kids) {
+					continue
+				}
+				joined := &need{entry: kids[0].entry, path: parent, write: write}
+				joined.count = 0
+				for _, k := range kids {
+					joined.count += k.count
+					joined.risk = max(joined.risk, k.risk)
+					joined.Native = joined.Native && k.Native
+					joined.notes = append(joined.notes, k.notes...)
+				}
+				needs = append(slices.DeleteFunc(needs, func(n *need) bool { return slices.Contains(kids, n) }), joined)
+				again = true
+			}
+		}
+	}
+	slices.SortStableFunc(needs, func(a, b *need) int { return strings.Compare(a.path, b.path) })
+	return needs
+}
+
+func covers(parent string, kids []*need) bool {
+	names := entriesOf(parent)
+	return len(names) == len(kids) && !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(kids, func(k *need) bool { return k.path == filepath.Join(parent, name) })
+	})
+}
+
+// expose writes a need as a rule, in the most portable form that reads back as the path.
+func (g *generaliser) expose(p places, n *need) Learned {
+	key := "expose-ro"
+	risk := max(n.risk, Low)
+	if n.write {
+		key, risk = "expose-rw", max(risk, Medium)
+	}
+	switch {
+	case n.write && (codeFolder.MatchString(n.path) || n.file && startFile.MatchString(n.path)):
+		risk, n.notes = High, append(n.notes, "what is written here may be run later")
+	case n.file && secretFile.MatchString(filepath.Base(n.path)):
+		risk, n.notes = High, append(n.notes, "looks like a secret")
+	case secretPath(n.path):
+		risk, n.notes = High, append(n.notes, "lies in a folder of secrets")
+	case n.file:
+		risk = max(risk, Medium)
+	}
+	e := n.entry
+	e.Family, e.Subject = FamilyFile, n.path
+	comment := strings.Join(slices.Compact(n.notes), "; ")
+	var learned Learned
+	for _, text := range p.forms(n.path) {
+		learned = g.rule(e, key+"="+text, risk, comment, expectation{key: key, allows: exposes(n.path, n.write)})
+		if learned.Line != "" {
+			break
+		}
+	}
+	return learned
+}
+
+func secretPath(path string) bool {
+	return slices.ContainsFunc(strings.Split(filepath.Dir(path), "/"), func(part string) bool {
+		return part == ".ssh" || part == ".gnupg" || part == ".aws" || part == ".kube" || part == ".azure" || part == ".docker" || part == ".password-store"
+	})
+}
+
+// forms are the ways to write a path, the most portable first: from the profile's folder, from home, from the
+// temporary folder, absolute.
+func (p places) forms(path string) []string {
+	var out []string
+	for _, f := range []struct{ folder, prefix string }{{p.profile, "."}, {p.home, "~"}, {p.tmp, "${TMPDIR:-/tmp}"}} {
+		if f.folder != "" && holds(f.folder, path) {
+			rest := strings.TrimPrefix(path, f.folder)
+			if rest == "" && f.prefix == "." {
+				rest = "/"
+			}
+			out = append(out, quote(f.prefix, rest))
+		}
+	}
+	return append(out, quote("", path))
+}

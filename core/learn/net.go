@@ -1,0 +1,262 @@
+package learn
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+)
+
+// hostName is what a learned rule may name as a host: letters, digits and inner hyphens between dots (RFC 1123), with
+// the underscore that service names have.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_-]{0,62}$`)
+
+// protocols are those that a net rule can name.
+var protocols = map[string]string{"tcp": "TCP", "udp": "UDP", "icmp": "ICMP"}
+
+// inward are the operations that wait for others.
+var inward = map[string]bool{"bind": true, "listen": true, "accept": true}
+
+// notPublic grades addresses that lead past the internet, the most telling first.
+var notPublic = []struct {
+	prefix netip.Prefix
+	risk   Risk
+	why    string
+}{
+	{netip.MustParsePrefix("169.254.169.254/32"), High, "cloud metadata: hands out credentials"},
+	{netip.MustParsePrefix("fd00:ec2::254/128"), High, "cloud metadata: hands out credentials"},
+	{netip.MustParsePrefix("100.100.100.200/32"), High, "cloud metadata: hands out credentials"},
+	{netip.MustParsePrefix("169.254.0.0/16"), High, "link-local"},
+	{netip.MustParsePrefix("fe80::/10"), High, "link-local"},
+	{netip.MustParsePrefix("127.0.0.0/8"), Medium, "this machine"},
+	{netip.MustParsePrefix("::1/128"), Medium, "this machine"},
+	{netip.MustParsePrefix("10.0.0.0/8"), Medium, "a private network"},
+	{netip.MustParsePrefix("172.16.0.0/12"), Medium, "a private network"},
+	{netip.MustParsePrefix("192.168.0.0/16"), Medium, "a private network"},
+	{netip.MustParsePrefix("100.64.0.0/10"), Medium, "a private network"},
+	{netip.MustParsePrefix("fc00::/7"), Medium, "a private network"},
+}
+
+// localPorts is where Linux takes a port that nobody chose (net.ipv4.ip_local_port_range as shipped).
+const localPortLow, localPortHigh = 32768, 60999
+
+// endpoint is what a net rule names.
+type endpoint struct{ proto, host, ports, direction string }
+
+func (e endpoint) items() []string { return []string{"ALLOW", e.proto, e.host, e.ports, e.direction} }
+
+// net learns endpoints: the name where the address came from a look-up, else the address; the exact port.
+func (g *generaliser) net(entries []entry) []Learned {
+	var out []Learned
+	var open []entry
+	for _, e := range entries {
+		if e.Proto == "unix" {
+			out = append(out, g.unix(e)...)
+			continue
+		}
+		if a, err := netip.ParseAddr(e.Host); err == nil {
+			e.Host = a.Unmap().String()
+		} else if e.Op != "resolve" {
+			out = append(out, leftOut(FamilyNet, e, e.Op+" to "+e.Host+" is no address"))
+			continue
+		}
+		open = append(open, e)
+	}
+	names := g.lookUp(open)
+	own := ownPorts(open)
+	var folded []entry
+	ends := map[string]endpoint{}
+	for _, e := range open {
+		if e.Op == "resolve" && (names.connected[strings.ToLower(e.Host)] || literal(e.Host)) {
+			continue
+		}
+		if g.o.Policy != nil {
+			d := g.o.Policy.Net(policy.NetQuestion{Op: e.Op, Proto: e.Proto, Host: e.Host, Port: e.Port})
+			if d.Allow {
+				continue
+			}
+			if d.RuleText != "" {
+				out = append(out, leftOut(FamilyNet, e, e.Op+" "+e.Proto+" "+e.Host+":"+strconv.Itoa(e.Port)+" is refused by "+d.Rule.String()))
+				continue
+			}
+		}
+		end, why := endpointOf(e, names, own)
+		if why != "" {
+			out = append(out, leftOut(FamilyNet, e, why))
+			continue
+		}
+		e.Subject = strings.Join(end.items(), "|")
+		ends[e.Subject] = end
+		folded = append(folded, e)
+	}
+	for _, e := range fold(folded, func(e entry) string { return e.Subject }) {
+		end := ends[e.Subject]
+		risk, why := netRisk(e, end)
+		out = append(out, g.rule(e, "net="+e.Subject, risk, why, expectation{key: "net", items: end.items(), allows: func(p *policy.Policy) bool {
+			return p.NetNeeded() && !p.Net(policy.NetQuestion{Op: "connect", Proto: "tcp", Host: "203.0.113.77", Port: 1}).Allow
+		}}))
+	}
+	return byRisk(out)
+}
+
+// endpointOf says what to write for an observation, or why nothing can be.
+func endpointOf(e entry, names names, own map[int]bool) (endpoint, string) {
+	proto, ok := protocols[e.Proto]
+	if !ok {
+		return endpoint{}, e.Op + " with protocol " + e.Proto + " to " + e.Host + ": no net rule can say that"
+	}
+	end := endpoint{proto: proto, host: e.Host, ports: strconv.Itoa(e.Port), direction: "OUT"}
+	if e.Direction == "IN" || e.Direction == "" && inward[e.Op] {
+		end.direction = "IN"
+	}
+	switch {
+	case proto == "ICMP":
+		end.ports = "*"
+	case e.Port < 0 || e.Port > 65535:
+		return endpoint{}, e.Op + " to " + e.Host + " with port " + strconv.Itoa(e.Port)
+	case e.Op == "resolve" && e.Port == 0:
+		return endpoint{}, e.Host + " was looked up, but nothing connected to it: write net=ALLOW|TCP|HOST|PORT|OUT with the port it is for"
+	case end.direction == "IN" && own[e.Port]:
+		end.ports = "0"
+	case own[e.Port] && loopback(e.Host):
+		end.ports = strconv.Itoa(localPortLow) + "-" + strconv.Itoa(localPortHigh)
+	}
+	if name := names.of(e.Host, e.Port); name != "" && end.direction == "OUT" {
+		end.host = name
+	}
+	if !literal(end.host) && !hostName.MatchString(end.host) || strings.Contains(end.host, "%") {
+		return endpoint{}, "the host " + end.host + " has a name that no rule can say"
+	}
+	return end, ""
+}
+
+// ownPorts are the ports that the kernel chose for this program: it listened on them and had asked for port 0.
+func ownPorts(entries []entry) map[int]bool {
+	asked, bound, own := false, map[int]bool{}, map[int]bool{}
+	for _, e := range entries {
+		if e.Op == "bind" {
+			asked = asked || e.Port == 0
+			bound[e.Port] = true
+		}
+	}
+	for _, e := range entries {
+		if asked && e.Op == "listen" && e.Port != 0 && !bound[e.Port] {
+			own[e.Port] = true
+		}
+	}
+	return own
+}
+
+// names maps addresses back to the names that the program looked up.
+type names struct {
+	byAddress map[string]string
+	byPort    map[int]string  // a name whose addresses nobody connected to: its answer has changed since
+	connected map[string]bool // names that stand for a connection
+}
+
+func (n names) of(host string, port int) string {
+	if name := n.byAddress[host]; name != "" {
+		return name
+	}
+	return n.byPort[port]
+}
+
+// lookUp asks for the addresses of the names that the program looked up, if there are connections to explain.
+func (g *generaliser) lookUp(entries []entry) names {
+	n := names{byAddress: map[string]string{}, byPort: map[int]string{}, connected: map[string]bool{}}
+	asked := map[string]int{}
+	var order []string
+	for _, e := range entries {
+		if name := strings.ToLower(e.Host); e.Op == "resolve" && !literal(name) && hostName.MatchString(name) {
+			if !has(asked, name) {
+				order = append(order, name)
+			}
+			asked[name] = e.Port
+		}
+	}
+	outward := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.Op == "resolve" || inward[e.Op] })
+	if len(order) == 0 || len(outward) == 0 {
+		return n
+	}
+	resolver := g.o.Resolver
+	if resolver == nil {
+		resolver = hostResolver{}
+	}
+	for _, name := range order {
+		addresses, err := resolver.LookupIP(name)
+		if err != nil {
+			continue
+		}
+		for _, a := range addresses {
+			host := a.Unmap().WithZone("").String()
+			if !slices.ContainsFunc(outward, func(e entry) bool { return e.Host == host }) {
+				continue
+			}
+			n.connected[name] = true
+			if n.byAddress[host] == "" {
+				n.byAddress[host] = name
+			}
+		}
+	}
+	for _, name := range order {
+		port := asked[name]
+		unexplained := slices.ContainsFunc(outward, func(e entry) bool { return e.Port == port && n.byAddress[e.Host] == "" })
+		if !n.connected[name] && port != 0 && unexplained && n.byPort[port] == "" {
+			n.byPort[port] = name
+			n.connected[name] = true
+		}
+	}
+	return n
+}
+
+type hostResolver struct{}
+
+func (hostResolver) LookupIP(host string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// unix learns a socket of the file system: a rule for exactly that path, since its folder would not do.
+func (g *generaliser) unix(e entry) []Learned {
+	if !strings.HasPrefix(e.Host, "/") || strings.ContainsRune(e.Host, 0) {
+		return []Learned{leftOut(FamilyFile, e, e.Op+" to the unix socket "+e.Host+", which has no path")}
+	}
+	if g.o.Policy != nil && g.o.Policy.Net(policy.NetQuestion{Op: e.Op, Proto: e.Proto, Host: e.Host}).Allow {
+		return nil
+	}
+	n := &need{entry: e, path: e.Host, file: true, write: true, risk: High, notes: []string{"a unix socket: whatever serves it acts outside the sandbox"}}
+	return []Learned{g.expose(newPlaces(g.o), n)}
+}
+
+func netRisk(e entry, end endpoint) (Risk, string) {
+	a, err := netip.ParseAddr(e.Host)
+	if err != nil {
+		return Low, ""
+	}
+	if a.IsUnspecified() {
+		if end.direction == "IN" {
+			return High, "reachable from other machines"
+		}
+		return Medium, "this machine"
+	}
+	for _, n := range notPublic {
+		if n.prefix.Contains(a) {
+			return n.risk, n.why
+		}
+	}
+	if end.host == e.Host {
+		return Medium, "an address without a name"
+	}
+	return Low, ""
+}
+
+func literal(host string) bool { _, err := netip.ParseAddr(host); return err == nil }
+
+func loopback(host string) bool { a, err := netip.ParseAddr(host); return err == nil && a.IsLoopback() }

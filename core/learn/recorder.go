@@ -1,0 +1,132 @@
+package learn
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+)
+
+// maxObservations bounds what a recorder keeps: a program that touches a million names does not take the supervisor
+// with it. What comes later is counted and said in the result.
+const maxObservations = 100_000
+
+// Options says against what is learned.
+type Options struct {
+	Policy      *policy.Policy // what is allowed already; nil: nothing is
+	ProfilePath string         // paths are written relative to its folder
+	Home, Cwd   string
+	TmpDir      string            // "" takes TMPDIR of Env, else /tmp
+	Env         map[string]string // the host's environment; nil: unknown
+	Now         func() time.Time  // nil: time.Now
+	Runtime     policy.Runtime    // where distributions are looked for
+	Resolver    policy.Resolver   // which name an address came from; nil: the host's resolver
+}
+
+// Recorder collects observations. It may be used by many goroutines at once.
+type Recorder struct {
+	o       Options
+	mu      sync.Mutex
+	seen    map[Observation]*entry
+	order   []*entry
+	dropped int
+}
+
+// entry is an observation, deduplicated.
+type entry struct {
+	Observation
+	count   int
+	missing bool // file: read, and nothing was there
+}
+
+// New makes a recorder.
+func New(o Options) *Recorder {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.TmpDir == "" {
+		if o.TmpDir = o.Env["TMPDIR"]; o.TmpDir == "" {
+			o.TmpDir = "/tmp"
+		}
+	}
+	if o.Policy != nil && o.Runtime.Stdlib == nil && o.Runtime.Site == nil {
+		o.Runtime = o.Policy.Runtime()
+	}
+	return &Recorder{o: o, seen: map[Observation]*entry{}}
+}
+
+// Add records one observation. The first call site is kept, and native only stays if nothing else saw it.
+func (r *Recorder) Add(o Observation) {
+	key := o.key()
+	r.mu.Lock()
+	e, ok := r.seen[key]
+	if ok {
+		e.count++
+		e.Native = e.Native && o.Native
+		if e.Site == "" {
+			e.Site = o.Site
+		}
+		probe := e.missing
+		r.mu.Unlock()
+		if probe && exists(o.Subject) {
+			r.mu.Lock()
+			e.missing = false
+			r.mu.Unlock()
+		}
+		return
+	}
+	if len(r.order) >= maxObservations {
+		r.dropped++
+		r.mu.Unlock()
+		return
+	}
+	e = &entry{Observation: o, count: 1}
+	r.seen[key] = e
+	r.order = append(r.order, e)
+	r.mu.Unlock()
+	if o.Family == FamilyFile && !o.Write && !exists(o.Subject) {
+		r.mu.Lock()
+		e.missing = true
+		r.mu.Unlock()
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// Result generalises what was recorded so far. It asks the file system what is a folder, and the resolver which name
+// an address came from; both only to name a rule more narrowly or more durably.
+func (r *Recorder) Result() Result {
+	r.mu.Lock()
+	byFamily := map[string][]entry{}
+	for _, e := range r.order {
+		byFamily[e.Family] = append(byFamily[e.Family], *e)
+	}
+	dropped := r.dropped
+	r.mu.Unlock()
+
+	g := newGeneraliser(r.o)
+	for _, f := range []struct {
+		family string
+		learn  func([]entry) []Learned
+	}{
+		{FamilyEnv, g.env},
+		{FamilyFile, g.files},
+		{FamilyNet, g.net},
+		{FamilyImport, g.imports},
+		{FamilyCall, g.calls},
+		{FamilyEval, g.eval},
+		{FamilyResult, g.results},
+	} {
+		if entries := byFamily[f.family]; len(entries) > 0 {
+			g.lines = append(g.lines, f.learn(entries)...)
+		}
+	}
+	if dropped > 0 {
+		g.lines = append(g.lines, leftOut(FamilyFile, entry{count: dropped}, "more than this run records was observed; learn again with a smaller program"))
+	}
+	return Result{Lines: g.lines, At: r.o.Now()}
+}
