@@ -1,0 +1,125 @@
+package unpickle
+
+// class is one row: a name that a stream may look up, the kind that calling it gives, and the grammar of its arguments.
+type class struct {
+	module, name string
+	kind         kind
+	primitive    bool // also in mode Primitives
+	grammar      func(m *machine, args []word) bool
+}
+
+// classes is everything that a stream of the modes Primitives and DataOnly can look up, as CPython 3.11, 3.12 and 3.13 dump it at
+// protocol 5. A new type is one row here, one kind, and one line of testdata/corpus.py.
+var classes []class
+
+// listedClasses is that table; a function, since its grammars refer to classes.
+func listedClasses() []class {
+	return []class{
+		{"builtins", "complex", kindComplex, true, (*machine).complexArgs},
+		{"builtins", "range", kindRange, false, (*machine).rangeArgs},
+		{"builtins", "slice", kindSlice, false, (*machine).sliceArgs},
+		{"builtins", "Ellipsis", kindEllipsis, false, nil}, // the value itself: never called
+		{"pathlib", "PosixPath", kindPath, false, (*machine).pathArgs},
+		{"pathlib", "PurePosixPath", kindPath, false, (*machine).pathArgs},
+		{"pathlib", "PureWindowsPath", kindPath, false, (*machine).pathArgs},
+		{"pathlib._local", "PosixPath", kindPath, false, (*machine).pathArgs}, // 3.13
+		{"pathlib._local", "PurePosixPath", kindPath, false, (*machine).pathArgs},
+		{"pathlib._local", "PureWindowsPath", kindPath, false, (*machine).pathArgs},
+		{"datetime", "date", kindDate, false, (*machine).dateArgs},
+		{"datetime", "datetime", kindDateTime, false, (*machine).dateTimeArgs},
+		{"datetime", "time", kindTime, false, (*machine).timeArgs},
+		{"datetime", "timedelta", kindTimedelta, false, (*machine).timedeltaArgs},
+		{"datetime", "timezone", kindTimezone, false, (*machine).timezoneArgs},
+		{"builtins", "getattr", kindZoneMaker, false, (*machine).zoneMakerArgs}, // of ZoneInfo, "_unpickle" alone
+		{"zoneinfo", "ZoneInfo", kindZone, false, nil},                          // only getattr's operand
+		{"time", "struct_time", kindStructTime, false, (*machine).structTimeArgs},
+		{"decimal", "Decimal", kindDecimal, false, (*machine).decimalArgs},
+		{"fractions", "Fraction", kindFraction, false, (*machine).fractionArgs},
+		{"uuid", "UUID", kindUUID, false, nil}, // by NEWOBJ and BUILD
+		{"ipaddress", "IPv4Address", kindAddress, false, (*machine).ipv4AddressArgs},
+		{"ipaddress", "IPv6Address", kindAddress, false, (*machine).ipv6AddressArgs},
+		{"ipaddress", "IPv4Network", kindNetwork, false, (*machine).ipv4NetworkArgs},
+		{"ipaddress", "IPv6Network", kindNetwork, false, (*machine).ipv6NetworkArgs},
+		{"ipaddress", "IPv4Interface", kindInterface, false, (*machine).ipv4InterfaceArgs},
+		{"ipaddress", "IPv6Interface", kindInterface, false, (*machine).ipv6InterfaceArgs},
+		{"collections", "OrderedDict", kindOrderedDict, false, (*machine).noArgs},
+		{"collections", "Counter", kindCounter, false, (*machine).counterArgs},
+		{"collections", "deque", kindDeque, false, (*machine).dequeArgs},
+		{"collections", "defaultdict", kindDefaultDict, false, (*machine).defaultDictArgs},
+		// Only as the factory of a defaultdict:
+		{"builtins", "bool", kindClass, false, nil},
+		{"builtins", "int", kindClass, false, nil},
+		{"builtins", "float", kindClass, false, nil},
+		{"builtins", "str", kindClass, false, nil},
+		{"builtins", "bytes", kindClass, false, nil},
+		{"builtins", "bytearray", kindClass, false, nil},
+		{"builtins", "list", kindClass, false, nil},
+		{"builtins", "tuple", kindClass, false, nil},
+		{"builtins", "dict", kindClass, false, nil},
+		{"builtins", "set", kindClass, false, nil},
+		{"builtins", "frozenset", kindClass, false, nil},
+	}
+}
+
+// exceptionClasses are the builtin exceptions that may cross as pickles: their constructors keep their arguments and do nothing else.
+// BaseExceptions that are no Exception would end the caller's program and cross by descriptor.
+var exceptionClasses = []string{
+	"ArithmeticError", "AssertionError", "AttributeError", "BlockingIOError", "BrokenPipeError", "BufferError", "ChildProcessError",
+	"ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "Exception",
+	"FileExistsError", "FileNotFoundError", "FloatingPointError", "ImportError", "IndentationError", "IndexError",
+	"InterruptedError", "IsADirectoryError", "KeyError", "LookupError", "MemoryError", "ModuleNotFoundError", "NameError",
+	"NotADirectoryError", "NotImplementedError", "OSError", "OverflowError", "PermissionError", "ProcessLookupError",
+	"RecursionError", "ReferenceError", "RuntimeError", "StopAsyncIteration", "StopIteration", "SyntaxError", "SystemError",
+	"TabError", "TimeoutError", "TypeError", "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError",
+	"UnicodeTranslateError", "ValueError", "ZeroDivisionError",
+}
+
+// classIndex finds rows by module, NUL, name.
+var classIndex map[string]int
+
+func init() {
+	classes = listedClasses()
+	for _, name := range exceptionClasses {
+		classes = append(classes, class{"builtins", name, kindException, false, (*machine).exceptionArgs})
+	}
+	classIndex = make(map[string]int, len(classes))
+	for i, c := range classes {
+		classIndex[c.module+"\x00"+c.name] = i
+	}
+}
+
+// global is what a stream of mode Objects looks up beyond the table.
+type global struct{ module, name string }
+
+// typeName names a value as a person would look it up.
+func (m *machine) typeName(w word) string {
+	switch k := w.kind(); k {
+	case kindClass, kindZoneMaker:
+		c := classes[w.ref()]
+		return "the class or function " + c.module + "." + c.name
+	case kindGlobal:
+		g := m.globals[w.ref()]
+		return "the class or function " + g.module + "." + g.name
+	case kindSpecialTup:
+		for _, item := range m.args(w) {
+			if item.kind() > lastValue {
+				return m.typeName(item)
+			}
+		}
+		return "a class"
+	default:
+		return kindNames[k]
+	}
+}
+
+var kindNames = map[kind]string{
+	kindNone: "None", kindBool: "a bool", kindInt: "an int", kindFloat: "a float", kindStr: "a str", kindBytes: "bytes",
+	kindEllipsis: "Ellipsis", kindByteArray: "a bytearray", kindTuple: "a tuple", kindList: "a list", kindDict: "a dict",
+	kindSet: "a set", kindFrozenSet: "a frozenset", kindOrderedDict: "an OrderedDict", kindDefaultDict: "a defaultdict",
+	kindCounter: "a Counter", kindDeque: "a deque", kindComplex: "a complex", kindRange: "a range", kindSlice: "a slice",
+	kindPath: "a path", kindDate: "a date", kindDateTime: "a datetime", kindTime: "a time", kindTimedelta: "a timedelta",
+	kindTimezone: "a timezone", kindZone: "a ZoneInfo", kindStructTime: "a struct_time", kindDecimal: "a Decimal",
+	kindFraction: "a Fraction", kindUUID: "a UUID", kindAddress: "an IP address", kindNetwork: "an IP network",
+	kindInterface: "an IP interface", kindException: "an exception", kindObject: "an object of the application",
+	kindUUIDShell: "an unfinished UUID",
+}

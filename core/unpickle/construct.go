@@ -1,0 +1,194 @@
+package unpickle
+
+import "strings"
+
+// stackGlobal resolves module and name, which lie on the stack as text, by the table of classes.
+func (m *machine) stackGlobal() error {
+	items, base, err := m.operands(2, 0)
+	if err != nil {
+		return err
+	}
+	if items[0].kind() != kindStr || items[1].kind() != kindStr {
+		return m.malformed("a class whose name is no text")
+	}
+	module, name := m.text(items[0]), m.text(items[1])
+	var buf [64]byte
+	key := append(append(append(buf[:0], module...), 0), name...)
+	i, listed := classIndex[string(key)]
+	m.stack = m.stack[:base]
+	switch {
+	case listed && classes[i].kind == kindException && !m.exceptions && m.mode != Objects,
+		listed && m.mode == Primitives && !classes[i].primitive,
+		!listed && m.mode != Objects:
+		return m.refuse(shownName(module, name), "")
+	case listed && classes[i].kind == kindEllipsis:
+		m.stack = append(m.stack, pack(kindEllipsis, m.at))
+	case listed:
+		m.stack = append(m.stack, pack(kindClass, i))
+	default:
+		if err := m.checkGlobal(string(module), string(name)); err != nil {
+			return err
+		}
+		m.globals = append(m.globals, global{string(module), string(name)})
+		m.stack = append(m.stack, pack(kindGlobal, len(m.globals)-1))
+	}
+	return nil
+}
+
+// shownName is a dotted name for a message: the sender chose it.
+func shownName(module, name []byte) string {
+	q := quote([]byte(string(module) + "." + string(name)))
+	return strings.Trim(q, "'")
+}
+
+// reduce runs REDUCE: a call of a listed class with arguments of its grammar.
+func (m *machine) reduce() error {
+	items, base, err := m.operands(2, 0)
+	if err != nil {
+		return err
+	}
+	callee, args := items[0], items[1]
+	if k := args.kind(); k != kindTuple && k != kindSpecialTup {
+		return m.malformed("a call with %s for arguments", m.typeName(args))
+	}
+	if callee.kind() == kindClass {
+		c := &classes[callee.ref()]
+		if c.grammar != nil && c.grammar(m, m.args(args)) {
+			return m.made(c, base, args)
+		}
+		if m.mode != Objects {
+			return m.refuseAt(base, "a call of "+c.module+"."+c.name, "in a form that CPython does not dump")
+		}
+		if err := m.checkGlobal(c.module, c.name); err != nil {
+			return err
+		}
+	}
+	if callee.kind() == kindZoneMaker && m.zoneArgs(m.args(args)) {
+		m.leaf(kindZone, base, args)
+		return nil
+	}
+	return m.object(callee, base, args)
+}
+
+// made replaces a call by what it gives.
+func (m *machine) made(c *class, base int, args word) error {
+	switch c.kind {
+	case kindZoneMaker:
+		m.stack = append(m.stack[:base], pack(kindZoneMaker, int(m.stack[base].ref())))
+		return nil
+	case kindOrderedDict, kindDefaultDict, kindDeque:
+		w := m.newNode(c.kind)
+		m.stack = append(m.stack[:base], w)
+		return nil
+	}
+	w := m.leaf(c.kind, base, args)
+	if c.kind == kindDateTime || c.kind == kindTime {
+		if m.node(args).n == 2 {
+			m.node(w).flags |= flagAware
+		}
+	}
+	depth := int(m.node(args).depth)
+	return m.deepen(w, depth)
+}
+
+// leaf pushes a value that is known by its arguments.
+func (m *machine) leaf(k kind, base int, args word) word {
+	w := m.newNode(k)
+	n, a := m.node(w), m.node(args)
+	n.start, n.n = a.start, a.n
+	m.stack = append(m.stack[:base], w)
+	return w
+}
+
+// object is a call in mode Objects whose result is not known: of a class or function that passed checkGlobal.
+func (m *machine) object(callee word, base int, args word) error {
+	if m.mode != Objects {
+		return m.malformed("a call of %s", m.typeName(callee))
+	}
+	if k := callee.kind(); m.guard && k != kindClass && k != kindGlobal {
+		return m.refuseGadget("a call of "+m.typeName(callee), "which the stream itself made")
+	}
+	depth, err := m.contained(m.args(args), base)
+	if err != nil {
+		return err
+	}
+	w := m.newNode(kindObject)
+	m.stack = append(m.stack[:base], w)
+	return m.deepen(w, depth)
+}
+
+// newObj runs NEWOBJ (cls.__new__(cls, *args)): a UUID, or in mode Objects any class. With n 3 it is NEWOBJ_EX, which has keyword
+// arguments on top.
+func (m *machine) newObj(n int) error {
+	items, base, err := m.operands(n, 0)
+	if err != nil {
+		return err
+	}
+	callee, args := items[0], items[1]
+	if k := args.kind(); k != kindTuple && k != kindSpecialTup {
+		return m.malformed("NEWOBJ with %s for arguments", m.typeName(args))
+	}
+	if n == 2 && callee.kind() == kindClass && classes[callee.ref()].kind == kindUUID && m.node(args).n == 0 {
+		shell := m.newNode(kindUUIDShell)
+		m.node(shell).start = uint32(len(m.memo))
+		m.stack = append(m.stack[:base], shell)
+		return nil
+	}
+	if m.mode != Objects {
+		return m.refuseAt(base, m.typeName(callee), "made in a form that CPython does not dump")
+	}
+	if k := callee.kind(); k != kindClass && k != kindGlobal {
+		return m.malformed("NEWOBJ of %s", m.typeName(callee))
+	}
+	if callee.kind() == kindClass {
+		c := &classes[callee.ref()]
+		if err := m.checkGlobal(c.module, c.name); err != nil {
+			return err
+		}
+	}
+	return m.object(callee, base, args)
+}
+
+// build runs BUILD: the state of a UUID, or in mode Objects that of an object.
+func (m *machine) build() error {
+	items, base, err := m.operands(2, 0)
+	if err != nil {
+		return err
+	}
+	target, state := items[0], items[1]
+	if target.kind() == kindUUIDShell {
+		number, ok := m.uuidState(state)
+		if !ok {
+			return m.refuseAt(base, "a uuid.UUID", "in a form that CPython does not dump")
+		}
+		m.finishUUID(base, number)
+		return nil
+	}
+	if m.mode != Objects {
+		return m.refuseAt(base, m.typeName(target), "with a state")
+	}
+	if target.kind() != kindObject && target.kind() != kindException {
+		return m.refuseAt(base, m.typeName(target), "with a state")
+	}
+	depth, err := m.contained(items[1:], base+1)
+	if err != nil {
+		return err
+	}
+	m.stack = m.stack[:base+1]
+	return m.deepen(target, depth)
+}
+
+// finishUUID turns the shell at base into a value, on the stack and where the memo has it since NEWOBJ.
+func (m *machine) finishUUID(base int, number word) {
+	shell := m.stack[base]
+	done := pack(kindUUID, int(shell.ref()))
+	n := m.node(shell)
+	for i := int(n.start); i < len(m.memo); i++ {
+		if m.memo[i] == shell {
+			m.memo[i] = done
+		}
+	}
+	n.kind, n.start, n.n = kindUUID, uint32(len(m.items)), 1
+	m.items = append(m.items, number)
+	m.stack = append(m.stack[:base], done)
+}

@@ -1,0 +1,69 @@
+package unpickle
+
+// Mode is how much a result may contain; the value of remote-result-mode= in a profile.
+type Mode string
+
+// The modes, from the narrowest to the widest.
+const (
+	// Primitives: None, bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset.
+	Primitives Mode = "primitives"
+	// DataOnly adds the value types of the standard library (classes.go). The default.
+	DataOnly Mode = "data-only"
+	// Objects lets any class through that the gadget table does not name; the unpickler that follows must resolve classes
+	// without importing and ask Gadget for the defining module of what it found.
+	Objects Mode = "objects"
+)
+
+// Limits are the budgets of one validation. A zero field takes its default, a negative one is as zero.
+type Limits struct {
+	Bytes    int64 // length of the stream
+	Opcodes  int64 // instructions
+	Stack    int   // values on the stack at one time
+	Memo     int   // memo entries
+	Depth    int   // containers within containers
+	IntBits  int64 // bits of one integer
+	Digits   int   // digits of one Decimal
+	HashWork int64 // elements visited for hashing and comparing keys, beyond what the length of the stream earns
+}
+
+// DefaultLimits are what a zero Limits means.
+var DefaultLimits = Limits{
+	Bytes:    1 << 30,
+	Opcodes:  1 << 28,
+	Stack:    1 << 25,
+	Memo:     1 << 25,
+	Depth:    1000,
+	IntBits:  1 << 20,
+	Digits:   100_000,
+	HashWork: 100_000_000,
+}
+
+// withDefaults fills the zero fields. Offsets are held in 32 bits, which bounds Bytes whatever the caller wants.
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits
+	pick64 := func(v *int64, def int64) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	pick := func(v *int, def int) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	pick64(&l.Bytes, d.Bytes)
+	pick64(&l.Opcodes, d.Opcodes)
+	pick(&l.Stack, d.Stack)
+	pick(&l.Memo, d.Memo)
+	pick(&l.Depth, d.Depth)
+	pick64(&l.IntBits, d.IntBits)
+	pick(&l.Digits, d.Digits)
+	pick64(&l.HashWork, d.HashWork)
+	if l.Bytes > 1<<31 {
+		l.Bytes = 1 << 31
+	}
+	if l.Depth > 60_000 {
+		l.Depth = 60_000
+	}
+	return l
+}
