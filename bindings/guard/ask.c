@@ -1,0 +1,189 @@
+/* Questions to the Go engine in the supervisor, over a SOCK_SEQPACKET socket of this process's own.
+ *
+ * Every process makes its own socketpair and hands one end to the supervisor over the announce socket: the first child,
+ * each fork at its first question, each exec'd Python. Callers hold the GIL, so one question is under way at a time.
+ * Whatever is not a well-formed answer refuses. The socket's inode is compared before each use: a program that puts
+ * something else in its place (dup2) gets refusals, not its own answers.
+ */
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int question_fd = -1;
+static ino_t question_ino, announce_ino;
+static volatile bool stale; /* forked since: the socket is the parent's */
+static int64_t sequence;
+
+static ino_t inode(int fd) {
+    struct stat st;
+    return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+int psb_fd_high(int fd) {
+    struct rlimit lim;
+    int base = 1000;
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY && lim.rlim_cur < 1016)
+        base = lim.rlim_cur > 48 ? (int)lim.rlim_cur - 16 : 3;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, base);
+    if (high >= 0)
+        close(fd);
+    return high;
+}
+
+bool psb_own_fd(int fd) {
+    return psb.active && fd >= 0 &&
+           (fd == question_fd || fd == psb.announce_fd || fd == psb.boot_fd || fd == psb.call_fd);
+}
+
+static int announce(int fd) {
+    char byte = 'A';
+    struct iovec iov = {&byte, 1};
+    union {
+        char buf[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    memset(&control, 0, sizeof control);
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(int));
+    ssize_t n;
+    do
+        n = sendmsg(psb.announce_fd, &m, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == 1 ? 0 : -1;
+}
+
+static int open_socket(void) {
+    int pair[2];
+    if (inode(psb.announce_fd) != announce_ino)
+        return -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    int rc = announce(pair[1]);
+    close(pair[1]);
+    question_fd = rc == 0 ? psb_fd_high(pair[0]) : -1;
+    if (question_fd < 0) {
+        close(pair[0]);
+        return -1;
+    }
+    question_ino = inode(question_fd);
+    sequence = 0;
+    stale = false;
+    mp_writer w = {0};
+    psb_question(&w, "hello", 3, true);
+    mp_int(&w, getpid());
+    mp_str(&w, PSB_VERSION, strlen(PSB_VERSION));
+    mp_str(&w, PY_VERSION, strlen(PY_VERSION));
+    psb_answer a;
+    psb_ask(&w, &a);
+    bool ok = a.allow;
+    psb_answer_free(&a);
+    return ok ? 0 : -1;
+}
+
+static void after_fork(void) { stale = true; }
+
+int psb_ask_start(void) {
+    announce_ino = inode(psb.announce_fd);
+    if (!announce_ino || pthread_atfork(NULL, NULL, after_fork) != 0)
+        return -1;
+    return open_socket();
+}
+
+static bool connected(void) {
+    if (stale) {
+        int old = question_fd;
+        question_fd = -1;
+        if (old >= 0 && inode(old) == question_ino)
+            close(old);
+        if (open_socket() < 0)
+            return false;
+    }
+    return question_fd >= 0 && inode(question_fd) == question_ino;
+}
+
+void psb_question(mp_writer *w, const char *op, uint32_t args, bool reply) {
+    mp_array(w, args + 2);
+    if (reply && ++sequence <= 0)
+        sequence = 1;
+    mp_int(w, reply ? sequence : 0);
+    mp_str(w, op, strlen(op));
+}
+
+static bool send_all(const mp_writer *w) {
+    ssize_t n;
+    if (w->bad || w->len > PSB_MESSAGE_MAX)
+        return false;
+    do
+        n = send(question_fd, w->buf, w->len, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)w->len;
+}
+
+static bool receive(psb_answer *a, int64_t expected) {
+    uint8_t *buf = malloc(PSB_MESSAGE_MAX);
+    if (!buf)
+        return false;
+    ssize_t n;
+    do
+        n = recv(question_fd, buf, PSB_MESSAGE_MAX, MSG_TRUNC);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0 || n > PSB_MESSAGE_MAX) {
+        free(buf);
+        return false;
+    }
+    mp_reader r = {buf, buf + n, false};
+    bool ok = mp_read_array(&r) == 7 && mp_read_int(&r) == expected;
+    bool allow = ok && mp_read_bool(&r);
+    a->exc = (int)mp_read_int(&r);
+    a->err = (int)mp_read_int(&r);
+    a->message = mp_read_text(&r);
+    if (!mp_read_nil(&r)) {
+        a->denial = r.p;
+        mp_skip(&r);
+        a->denial_end = r.p;
+    }
+    mp_skip(&r); /* scope */
+    a->allow = allow && ok && !r.bad;
+    a->buf = buf;
+    if (!ok || r.bad) {
+        a->denial = NULL;
+        a->message = (psb_text){"", 0};
+        return false;
+    }
+    return true;
+}
+
+void psb_ask(mp_writer *w, psb_answer *a) {
+    *a = (psb_answer){0};
+    /* After a fork connected() makes a new socket and asks hello on it first; the engine echoes the number it is sent, so
+     * the number given before still fits. */
+    int64_t expected = sequence;
+    a->lost = !(connected() && send_all(w) && receive(a, expected));
+    if (a->lost)
+        a->allow = false;
+    free(w->buf);
+    *w = (mp_writer){0};
+}
+
+void psb_tell(mp_writer *w) {
+    if (connected())
+        send_all(w);
+    free(w->buf);
+    *w = (mp_writer){0};
+}
+
+void psb_answer_free(psb_answer *a) {
+    free(a->buf);
+    a->buf = NULL;
+}

@@ -1,0 +1,124 @@
+/* Sensitive calls: the generated registry (core/audit) and the question whether one is granted. */
+#include "guard.h"
+
+#include <string.h>
+
+#include "registry.inc"
+
+__thread psb_grant *psb_grants;
+
+/* Modules whose own exec or compile generates code from templates of their own, each with its reason (hardening 19).
+ * typing only compiles annotations; evaluating them raises `exec` and is charged. */
+static const char *const EXEC_FREE[] = {
+    "dataclasses.py",             /* __init__ and friends from field names that are checked identifiers */
+    "collections/__init__.py",    /* namedtuple's __new__, the same */
+    "runpy.py", "<frozen runpy>", /* runs the program itself */
+    "attr/_make.py",              /* attrs: as dataclasses */
+    "site.py", "<frozen site>",   /* .pth lines, before the program */
+    "importlib/__init__.py",      /* reload runs a module again */
+    "multiprocessing/spawn.py",   /* loads the main module in a child */
+    NULL};
+static const char *const COMPILE_FREE[] = {
+    "ast.py",          /* to a tree, never to code */
+    "typing.py",       /* forward references are compiled when written, evaluated later */
+    "linecache.py", "tokenize.py", "traceback.py", "_colorize.py", NULL};
+
+const psb_call_row *psb_call(int id) { return &PSB_CALLS[id]; }
+
+int psb_call_id(const char *name, size_t n) {
+    for (int i = 0; PSB_CALLS[i].name; i++)
+        if (strlen(PSB_CALLS[i].name) == n && memcmp(PSB_CALLS[i].name, name, n) == 0)
+            return i;
+    return -1;
+}
+
+static void learn_call(const psb_call_row *row, const char *event) {
+    char site[512];
+    size_t n = psb_site(site, sizeof site);
+    if (psb_seen('c', row->name, strlen(row->name)))
+        return;
+    psb_remember('c', row->name, strlen(row->name));
+    mp_writer w = {0};
+    psb_question(&w, "learn", 5, false);
+    mp_str(&w, "call", 4);
+    mp_array(&w, 1);
+    mp_str(&w, row->name, strlen(row->name));
+    mp_str(&w, event, strlen(event));
+    mp_str(&w, site, n);
+    mp_bool(&w, false);
+    psb_tell(&w);
+}
+
+static bool carried(const char *category) {
+    for (psb_grant *g = psb_grants; g; g = g->up)
+        if (g->category && strcmp(g->category, category) == 0)
+            return true;
+    return false;
+}
+
+int psb_call_check(int call, const char *event) {
+    const psb_call_row *row = &PSB_CALLS[call];
+    if (psb_call_allowed(call) && !psb.learn)
+        return 0;
+    psb_caller caller = psb_nearest_caller();
+    if (caller == PSB_NO_FRAME && psb.phase == PSB_PHASE_BOOT)
+        return 0;
+    if (psb.phase == PSB_PHASE_BOOT && (row->flags & PSB_F_STDLIB_FREE || strcmp(row->category, "dynamic-code") == 0 ||
+                                        strcmp(row->category, "deserialization") == 0))
+        return 0; /* what the interpreter does to start */
+    if (caller == PSB_IMPORTLIB && strcmp(row->category, "process-exec") != 0)
+        return 0;
+    if (caller == PSB_STDLIB && (row->flags & PSB_F_STDLIB_FREE || carried(row->category)))
+        return 0;
+    if (psb.learn) {
+        learn_call(row, event);
+        return 0;
+    }
+    mp_writer w = {0};
+    psb_question(&w, "call", 2, true);
+    mp_array(&w, 1);
+    mp_str(&w, row->name, strlen(row->name));
+    mp_str(&w, event, strlen(event));
+    psb_answer a;
+    psb_ask(&w, &a);
+    if (a.allow) {
+        psb_answer_free(&a);
+        return 0;
+    }
+    return psb_raise(&a, NULL);
+}
+
+int psb_eval_check(const char *kind, PyObject *args) {
+    (void)args;
+    if (psb.eval_all && !psb.learn)
+        return 0;
+    psb_caller caller = psb_nearest_caller();
+    if (caller == PSB_NO_FRAME || caller == PSB_IMPORTLIB || psb.phase == PSB_PHASE_BOOT)
+        return 0;
+    if (psb_frame_in(EXEC_FREE) || (strcmp(kind, "compile") == 0 && psb_frame_in(COMPILE_FREE)))
+        return 0;
+    mp_writer w = {0};
+    if (psb.learn) {
+        char site[512];
+        size_t n = psb_site(site, sizeof site);
+        if (psb_seen('v', site, n))
+            return 0;
+        psb_remember('v', site, n);
+        psb_question(&w, "learn", 4, false);
+        mp_str(&w, "eval", 4);
+        mp_str(&w, kind, strlen(kind));
+        mp_str(&w, site, n);
+        mp_bool(&w, false);
+        psb_tell(&w);
+        return 0;
+    }
+    psb_question(&w, "eval", 1, true);
+    mp_str(&w, kind, strlen(kind));
+    psb_answer a;
+    psb_ask(&w, &a);
+    if (a.allow) {
+        psb_answer_free(&a);
+        return 0;
+    }
+    return psb_raise(&a, NULL);
+}

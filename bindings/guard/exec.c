@@ -1,0 +1,118 @@
+/* A program that a granted call starts: if it is a Python, it shall have the guard too.
+ *
+ * _posixsubprocess.fork_exec (subprocess, multiprocessing's spawn, forkserver and resource tracker) gets the two
+ * variables of the preload object and keeps the two descriptors. What is started in other ways, or drops them, is held by
+ * the OS layer alone.
+ */
+#include "guard.h"
+
+#include <string.h>
+
+extern char **environ;
+
+static void encoded(char **p, char *end, const char *s) {
+    static const char hex[] = "0123456789abcdef";
+    for (; *s && *p < end - 4; s++) {
+        if (*s == '%' || *s == ':' || (uint8_t)*s < 32) {
+            *(*p)++ = '%';
+            *(*p)++ = hex[(uint8_t)*s >> 4];
+            *(*p)++ = hex[*s & 15];
+        } else {
+            *(*p)++ = *s;
+        }
+    }
+    **p = 0;
+}
+
+/* A list of "NAME=value" bytes: what was given (or the process's own), with ours in place. */
+static PyObject *environment(PyObject *given) {
+    PyObject *list = PyList_New(0);
+    const char *preload = "";
+    char boot[3 * PSB_PATH_MAX], line[PSB_PATH_MAX + 64];
+    PyObject *seq = NULL, *kept_preload = NULL;
+    if (!list)
+        return NULL;
+    if (given == Py_None) {
+        seq = PyList_New(0);
+        for (char **e = environ; seq && e && *e; e++) {
+            PyObject *b = PyBytes_FromString(*e);
+            if (!b || PyList_Append(seq, b) < 0)
+                Py_CLEAR(seq);
+            Py_XDECREF(b);
+        }
+    } else {
+        seq = PySequence_List(given);
+    }
+    if (!seq)
+        goto fail;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(seq); i++) {
+        PyObject *item = PyList_GET_ITEM(seq, i);
+        if (PyBytes_Check(item) && strncmp(PyBytes_AS_STRING(item), "LD_PRELOAD=", 11) == 0) {
+            Py_XSETREF(kept_preload, Py_NewRef(item));
+            preload = PyBytes_AS_STRING(item) + 11;
+            continue;
+        }
+        if (PyBytes_Check(item) && strncmp(PyBytes_AS_STRING(item), "PYSANDBOXES_BOOT=", 17) == 0)
+            continue;
+        if (PyList_Append(list, item) < 0)
+            goto fail;
+    }
+    const char *slash = strrchr(psb.guard_path.s, '/');
+    int folder = slash ? (int)(slash - psb.guard_path.s) : 0;
+    snprintf(line, sizeof line, "LD_PRELOAD=%.*s/_preload.so%s%s", folder, psb.guard_path.s, preload[0] ? ":" : "", preload);
+    char *p = boot + snprintf(boot, sizeof boot, "PYSANDBOXES_BOOT=%d:%d:-1:", psb.boot_fd, psb.announce_fd);
+    encoded(&p, boot + sizeof boot, psb.guard_path.s);
+    *p++ = ':';
+    encoded(&p, boot + sizeof boot, preload);
+    PyObject *a = PyBytes_FromString(line), *b = PyBytes_FromString(boot);
+    int rc = a && b && PyList_Append(list, a) == 0 && PyList_Append(list, b) == 0 ? 0 : -1;
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    Py_XDECREF(kept_preload);
+    Py_DECREF(seq);
+    if (rc == 0)
+        return list;
+    Py_DECREF(list);
+    return NULL;
+fail:
+    Py_XDECREF(seq);
+    Py_XDECREF(kept_preload);
+    Py_DECREF(list);
+    return NULL;
+}
+
+/* The sorted tuple of descriptors to keep, with ours among them. */
+static PyObject *descriptors(PyObject *given) {
+    PyObject *list = PySequence_List(given);
+    PyObject *ours[2] = {PyLong_FromLong(psb.boot_fd), PyLong_FromLong(psb.announce_fd)};
+    for (int i = 0; i < 2 && list; i++)
+        if (!ours[i] || (PySequence_Contains(list, ours[i]) == 0 && PyList_Append(list, ours[i]) < 0))
+            Py_CLEAR(list);
+    Py_XDECREF(ours[0]);
+    Py_XDECREF(ours[1]);
+    if (!list || PyList_Sort(list) < 0) {
+        Py_XDECREF(list);
+        return NULL;
+    }
+    PyObject *tuple = PyList_AsTuple(list);
+    Py_DECREF(list);
+    return tuple;
+}
+
+PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    PyObject *copy[32];
+    if (!psb.active || n < 6 || n > 32 || kwnames)
+        return PyObject_Vectorcall(original, args, nargsf, kwnames);
+    memcpy(copy, args, sizeof(PyObject *) * (size_t)n);
+    PyObject *fds = descriptors(args[3]), *env = fds ? environment(args[5]) : NULL;
+    PyObject *result = NULL;
+    if (env) {
+        copy[3] = fds;
+        copy[5] = env;
+        result = PyObject_Vectorcall(original, copy, (size_t)n, NULL);
+    }
+    Py_XDECREF(fds);
+    Py_XDECREF(env);
+    return result;
+}

@@ -1,0 +1,188 @@
+/* Files: from an audit event or a shimmed function to a canonical path, to the snapshot, to a question. */
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* Standard library modules that look for files on their own account: refused without a question and without a record. */
+static const char *const QUIET[] = {"linecache.py", "tokenize.py", "traceback.py", "ast.py", "site.py", "<frozen site>", NULL};
+
+static bool quiet_caller(void) {
+    psb_caller c = psb_nearest_caller();
+    if (c == PSB_NO_FRAME || c == PSB_IMPORTLIB)
+        return true;
+    return c == PSB_STDLIB && (psb_frame_in(QUIET) || (psb.phase == PSB_PHASE_BOOT && psb_charged_caller() != PSB_OTHER));
+}
+
+/* Exact str or bytes only: anything else could answer __fspath__ differently when the call asks again. A new reference to
+ * a bytes object or an exact ASCII str whose bytes are borrowed in *s. */
+static PyObject *path_bytes(PyObject *path, const char **s, Py_ssize_t *n) {
+    if (PyBytes_CheckExact(path)) {
+        *s = PyBytes_AS_STRING(path);
+        *n = PyBytes_GET_SIZE(path);
+        return Py_NewRef(path);
+    }
+    if (!PyUnicode_Check(path))
+        return NULL;
+    if (PyUnicode_IS_COMPACT_ASCII(path)) {
+        *s = (const char *)PyUnicode_1BYTE_DATA(path);
+        *n = PyUnicode_GET_LENGTH(path);
+        return Py_NewRef(path);
+    }
+    PyObject *b = PyUnicode_EncodeFSDefault(path);
+    if (b) {
+        *s = PyBytes_AS_STRING(b);
+        *n = PyBytes_GET_SIZE(b);
+    }
+    return b;
+}
+
+static int refuse_quietly(int need, PyObject *subject) {
+    errno = need & PSB_WRITE ? EACCES : ENOENT;
+    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, subject);
+    return -1;
+}
+
+static void learn_file(const char *path, size_t n, int need, const char *event) {
+    char kind = need & PSB_WRITE ? 'W' : 'R';
+    if (psb_seen(kind, path, n))
+        return;
+    psb_remember(kind, path, n);
+    char site[512];
+    size_t sn = psb_site(site, sizeof site);
+    mp_writer w = {0};
+    psb_question(&w, "learn", 6, false);
+    mp_str(&w, "file", 4);
+    mp_bin(&w, path, n);
+    mp_bool(&w, need & PSB_WRITE);
+    mp_str(&w, event, strlen(event));
+    mp_str(&w, site, sn);
+    mp_bool(&w, quiet_caller());
+    psb_tell(&w);
+}
+
+static int ask_file(const char *path, size_t n, int need, const char *event, PyObject *subject) {
+    char kind = need & PSB_WRITE ? 'W' : 'R';
+    if (psb_seen(kind, path, n))
+        return 0;
+    mp_writer w = {0};
+    psb_question(&w, "file", 3, true);
+    mp_bin(&w, path, n);
+    mp_bool(&w, need & PSB_WRITE);
+    mp_str(&w, event, strlen(event));
+    psb_answer a;
+    psb_ask(&w, &a);
+    if (a.allow) {
+        psb_remember(kind, path, n);
+        psb_answer_free(&a);
+        return 0;
+    }
+    return psb_raise(&a, subject);
+}
+
+/* 0: go on. -1: refused, exception set. */
+int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event) {
+    char text[PSB_PATH_MAX], real[PSB_PATH_MAX];
+    size_t len, real_len;
+    const char *s = NULL;
+    Py_ssize_t n = 0;
+
+    if (path == Py_None) { /* listdir(None) and friends: the working directory */
+        s = ".";
+        n = 1;
+        path = NULL;
+    } else if (PyLong_Check(path)) {
+        return 0; /* an open descriptor: decided when it was opened */
+    }
+    PyObject *hold = path ? path_bytes(path, &s, &n) : Py_NewRef(Py_None);
+    if (!hold) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "%s: the path must be str, bytes or int in a sandbox, not %.100s", event,
+                         Py_TYPE(path)->tp_name);
+        return -1;
+    }
+    if (n > 0 && memchr(s, 0, (size_t)n)) { /* the call itself raises ValueError; a C string ends at the NUL */
+        n = (Py_ssize_t)strlen(s);
+    }
+    bool formed;
+    if (psb.resolve || psb.learn)
+        formed = psb_path_literal(dir_fd, s, (size_t)n, real, &real_len) && psb_path_resolve(real, follow, text, &len);
+    else
+        formed = psb_path_lexical(dir_fd, s, (size_t)n, text, &len);
+    int bits = need | (metadata ? PSB_ANCESTOR : 0);
+    bool allowed = formed && !psb.learn && psb_file_allowed(text, len, bits);
+    if (formed && !allowed && !psb.learn && !psb.resolve) { /* not by its letters: perhaps where it leads is allowed */
+        if (psb_path_literal(dir_fd, s, (size_t)n, real, &real_len) && psb_path_resolve(real, follow, text, &len))
+            allowed = psb_file_allowed(text, len, bits);
+        else
+            formed = false;
+    }
+    Py_DECREF(hold);
+    if (allowed)
+        return 0;
+    if (!formed) /* too long, a loop of links, a lost working directory: nothing that could be opened */
+        return refuse_quietly(need, path ? path : Py_None);
+    if (psb.learn) {
+        learn_file(text, len, need, event);
+        return 0;
+    }
+    if (quiet_caller()) {
+        if (!(need & PSB_WRITE))
+            psb_note_refused_folder(text, len);
+        return refuse_quietly(need, path ? path : Py_None);
+    }
+    return ask_file(text, len, need, event, path ? path : Py_None);
+}
+
+static int open_event(PyObject *args) {
+    if (PyTuple_GET_SIZE(args) < 3)
+        return 0;
+    PyObject *flags = PyTuple_GET_ITEM(args, 2);
+    int write = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
+    long f = PyLong_Check(flags) ? PyLong_AsLong(flags) : write;
+    if (f == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        f = write;
+    }
+    int need = f & write ? PSB_WRITE : PSB_READ;
+    if ((f & O_ACCMODE) == O_RDWR)
+        need |= PSB_READ;
+    return psb_file_object(PyTuple_GET_ITEM(args, 0), -1, need, !(f & O_NOFOLLOW), false, "open");
+}
+
+/* spec: words like "r0", "w0d2", "l1d3": what is needed of the path in that argument, and where its dir_fd stands.
+ * r read, w write (of a name: its last link is not followed), l metadata of the name itself, s metadata. */
+int psb_file_event(const char *spec, const char *event, PyObject *args) {
+    if (strcmp(spec, "open") == 0)
+        return open_event(args);
+    Py_ssize_t count = PyTuple_GET_SIZE(args);
+    while (*spec) {
+        char what = *spec++;
+        Py_ssize_t at = *spec ? *spec++ - '0' : 0;
+        int dir_fd = -1;
+        if (*spec == 'd') {
+            Py_ssize_t d = spec[1] - '0';
+            spec += 2;
+            if (d < count && PyLong_Check(PyTuple_GET_ITEM(args, d))) {
+                dir_fd = (int)PyLong_AsLong(PyTuple_GET_ITEM(args, d));
+                if (dir_fd == -1)
+                    PyErr_Clear();
+                if (dir_fd == AT_FDCWD)
+                    dir_fd = -1;
+            }
+        }
+        if (*spec == ' ')
+            spec++;
+        if (at >= count)
+            continue;
+        PyObject *path = PyTuple_GET_ITEM(args, at);
+        if (path == Py_None && what == 'w')
+            continue;
+        bool follow = what == 'r' || what == 's' || what == 'W';
+        int need = what == 'w' || what == 'W' ? PSB_WRITE : PSB_READ;
+        if (psb_file_object(path, dir_fd, need, follow, what == 'l' || what == 's', event) < 0)
+            return -1;
+    }
+    return 0;
+}

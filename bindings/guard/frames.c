@@ -1,0 +1,236 @@
+/* Who is calling: the Python frames of the running thread, told apart by where their code was loaded from.
+ *
+ * co_filename is what this goes by. It can be forged only by making a code object (compile, code.replace, CodeType),
+ * which the dynamic-code category refuses; with that category granted, import rules are a courtesy anyway.
+ */
+#include "guard.h"
+
+#include <opcode.h>
+#include <string.h>
+
+#define MEMO 64
+static struct {
+    PyObject *filename; /* owned, so that its address is not reused */
+    psb_caller kind;
+} memo[MEMO];
+
+static bool below(const char *s, size_t n, const psb_list *folders, size_t *prefix) {
+    for (uint32_t i = 0; i < folders->n; i++) {
+        psb_text f = folders->items[i];
+        if (n > f.n && s[f.n] == '/' && memcmp(s, f.s, f.n) == 0) {
+            *prefix = f.n + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static psb_caller judge(const char *s, size_t n) {
+    static const char importlib[] = "<frozen importlib._bootstrap", frozen[] = "<frozen ";
+    size_t ignored;
+    if (n >= sizeof importlib - 1 && memcmp(s, importlib, sizeof importlib - 1) == 0)
+        return PSB_IMPORTLIB;
+    if (n >= sizeof frozen - 1 && memcmp(s, frozen, sizeof frozen - 1) == 0)
+        return PSB_STDLIB;
+    if (below(s, n, &psb.site, &ignored))
+        return PSB_OTHER;
+    return below(s, n, &psb.stdlib, &ignored) ? PSB_STDLIB : PSB_OTHER;
+}
+
+static psb_caller classify(PyCodeObject *code) {
+    PyObject *filename = code->co_filename;
+    size_t i = ((uintptr_t)filename >> 4) % MEMO;
+    if (memo[i].filename == filename)
+        return memo[i].kind;
+    Py_ssize_t n;
+    const char *s = PyUnicode_AsUTF8AndSize(filename, &n);
+    if (!s) {
+        PyErr_Clear();
+        return PSB_OTHER;
+    }
+    psb_caller kind = judge(s, (size_t)n);
+    if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
+        PyObject *old = memo[i].filename;
+        memo[i].filename = Py_NewRef(filename);
+        memo[i].kind = kind;
+        Py_XDECREF(old);
+    }
+    return kind;
+}
+
+/* A new reference to the code of the nearest frame and, where asked for, to the frame. */
+static PyCodeObject *nearest(PyFrameObject **frame) {
+    PyThreadState *ts = PyThreadState_GetUnchecked();
+    PyFrameObject *f = ts ? PyThreadState_GetFrame(ts) : NULL;
+    if (!f)
+        return NULL;
+    PyCodeObject *code = PyFrame_GetCode(f);
+    if (frame)
+        *frame = f;
+    else
+        Py_DECREF(f);
+    return code;
+}
+
+psb_caller psb_nearest_caller(void) {
+    PyCodeObject *code = nearest(NULL);
+    if (!code)
+        return PSB_NO_FRAME;
+    psb_caller kind = classify(code);
+    Py_DECREF(code);
+    return kind;
+}
+
+/* Walks outwards past importlib and the standard library. */
+static PyFrameObject *outside(PyFrameObject *f) {
+    while (f) {
+        PyCodeObject *code = PyFrame_GetCode(f);
+        psb_caller kind = classify(code);
+        Py_DECREF(code);
+        if (kind == PSB_OTHER)
+            return f;
+        PyFrameObject *back = PyFrame_GetBack(f);
+        Py_DECREF(f);
+        f = back;
+    }
+    return NULL;
+}
+
+static PyFrameObject *outside_frame(void) {
+    PyThreadState *ts = PyThreadState_GetUnchecked();
+    return ts ? outside(PyThreadState_GetFrame(ts)) : NULL;
+}
+
+psb_caller psb_charged_caller(void) {
+    PyFrameObject *f = outside_frame();
+    if (!f)
+        return psb_nearest_caller() == PSB_NO_FRAME ? PSB_NO_FRAME : PSB_STDLIB;
+    Py_DECREF(f);
+    return PSB_OTHER;
+}
+
+size_t psb_site(char *out, size_t cap) {
+    PyFrameObject *f = outside_frame();
+    out[0] = 0;
+    if (!f)
+        return 0;
+    PyCodeObject *code = PyFrame_GetCode(f);
+    Py_ssize_t n;
+    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &n);
+    int written = s ? snprintf(out, cap, "%s:%d", s, PyFrame_GetLineNumber(f)) : 0;
+    if (!s)
+        PyErr_Clear();
+    Py_DECREF(code);
+    Py_DECREF(f);
+    return written < 0 ? 0 : (size_t)written < cap ? (size_t)written : cap - 1;
+}
+
+/* The instruction that the nearest frame is executing: its opcode, and the raw argument byte of it. */
+static int instruction(PyCodeObject *code, PyFrameObject *frame, int *arg) {
+    int last = PyFrame_GetLasti(frame); /* in bytes */
+    if (last < 0)
+        return -1;
+    PyObject *bytes = PyCode_GetCode(code); /* without specialisation and instrumentation */
+    int op = -1;
+    if (bytes && last + 1 < PyBytes_GET_SIZE(bytes)) {
+        const uint8_t *b = (const uint8_t *)PyBytes_AS_STRING(bytes);
+        op = b[last];
+        *arg = b[last + 1];
+        for (int at = last - 2, shift = 8; at >= 0 && b[at] == EXTENDED_ARG && shift < 32; at -= 2, shift += 8)
+            *arg |= b[at + 1] << shift;
+    }
+    if (!bytes)
+        PyErr_Clear();
+    Py_XDECREF(bytes);
+    return op;
+}
+
+bool psb_static_import(const char *name, size_t n) {
+    PyFrameObject *frame = NULL;
+    PyCodeObject *code = nearest(&frame);
+    int arg = 0;
+    bool same = false;
+    if (!code)
+        return false;
+    if (classify(code) == PSB_STDLIB && instruction(code, frame, &arg) == IMPORT_NAME && arg < PyTuple_GET_SIZE(code->co_names)) {
+        PyObject *written = PyTuple_GET_ITEM(code->co_names, arg);
+        Py_ssize_t wn;
+        const char *ws = PyUnicode_AsUTF8AndSize(written, &wn);
+        if (!ws)
+            PyErr_Clear();
+        /* a relative import writes the tail of the absolute name, or nothing */
+        same = ws && (size_t)wn <= n && memcmp(ws, name + n - (size_t)wn, (size_t)wn) == 0 &&
+               ((size_t)wn == n || wn == 0 || name[n - (size_t)wn - 1] == '.');
+    }
+    Py_DECREF(code);
+    Py_DECREF(frame);
+    return same;
+}
+
+bool psb_frame_subscripts(void) {
+    PyFrameObject *frame = NULL;
+    PyCodeObject *code = nearest(&frame);
+    int arg;
+    if (!code)
+        return false;
+    bool yes = instruction(code, frame, &arg) == BINARY_SUBSCR;
+    Py_DECREF(code);
+    Py_DECREF(frame);
+    return yes;
+}
+
+static bool listed(const char *s, size_t n, const char *const *list) {
+    for (; *list; list++)
+        if (strlen(*list) == n && memcmp(*list, s, n) == 0)
+            return true;
+    return false;
+}
+
+bool psb_frame_in(const char *const *files) {
+    PyCodeObject *code = nearest(NULL);
+    bool yes = false;
+    Py_ssize_t n;
+    if (!code)
+        return false;
+    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &n);
+    size_t prefix = 0;
+    if (!s)
+        PyErr_Clear();
+    else if (n > 9 && memcmp(s, "<frozen ", 8) == 0)
+        yes = listed(s, (size_t)n, files);
+    else if (below(s, (size_t)n, &psb.site, &prefix) || below(s, (size_t)n, &psb.stdlib, &prefix))
+        yes = listed(s + prefix, (size_t)n - prefix, files);
+    Py_DECREF(code);
+    return yes;
+}
+
+bool psb_frame_function(const char *const *names) {
+    PyCodeObject *code = nearest(NULL);
+    if (!code)
+        return false;
+    Py_ssize_t n;
+    const char *s = PyUnicode_AsUTF8AndSize(code->co_name, &n);
+    bool yes = s && listed(s, (size_t)n, names);
+    if (!s)
+        PyErr_Clear();
+    Py_DECREF(code);
+    return yes;
+}
+
+/* sys.stdlib_module_names, taken once before any code of the user's. */
+bool psb_stdlib_name(const char *name, size_t n) {
+    static PyObject *names;
+    const char *dot = memchr(name, '.', n);
+    if (!names) {
+        PyObject *set = PySys_GetObject("stdlib_module_names");
+        if (!set || !PyFrozenSet_CheckExact(set))
+            return false;
+        names = Py_NewRef(set);
+    }
+    PyObject *top = PyUnicode_DecodeUTF8(name, dot ? dot - name : (Py_ssize_t)n, "replace");
+    int found = top ? PySet_Contains(names, top) : -1;
+    Py_XDECREF(top);
+    if (found < 0)
+        PyErr_Clear();
+    return found == 1;
+}

@@ -1,0 +1,220 @@
+/* The guard: what holds the policy inside a sandboxed interpreter.
+ *
+ * C only, no Go runtime: see docs/implementation.md for why. It consists of an audit hook (hook.c), shims on
+ * functions that raise no event or too little of one (shim.c, import.c), a read-only snapshot of what is allowed
+ * (boot.c, table.c), and a socket on which everything else is asked of the Go engine in the supervisor (ask.c).
+ *
+ * Locking: everything that touches Python objects, the verdict cache or the question socket runs with the GIL held.
+ * After a fork only the forking thread is left and it held the GIL, so the child's copy of that state is consistent;
+ * the question socket itself is replaced (ask.c). The call channel (channel.c) has its own mutex.
+ */
+#ifndef PSB_GUARD_H
+#define PSB_GUARD_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#if PY_VERSION_HEX < 0x030D0000
+#define PyThreadState_GetUnchecked _PyThreadState_UncheckedGet
+#endif
+#ifndef PSB_VERSION
+#define PSB_VERSION "0.0.0"
+#endif
+#define PSB_PROTOCOL 1
+#define PSB_MESSAGE_MAX 65536 /* bytes of one question or answer */
+#define PSB_PATH_MAX 8192     /* bytes of a canonical path, NUL included */
+
+/* ---- msgpack.c: the few types that the wire uses -------------------------------------------------------------- */
+
+typedef struct {
+    const uint8_t *p, *end;
+    bool bad; /* sticky: a malformed or unexpected item was met */
+} mp_reader;
+
+typedef struct {
+    const char *s;
+    size_t n;
+} psb_text; /* not NUL-terminated */
+
+typedef struct {
+    uint8_t *buf;
+    size_t len, cap;
+    bool bad;   /* sticky: out of memory or over the limit */
+    bool fixed; /* buf belongs to the caller and does not grow */
+} mp_writer;
+
+uint32_t mp_read_array(mp_reader *r);
+uint32_t mp_read_map(mp_reader *r);
+int64_t mp_read_int(mp_reader *r);
+bool mp_read_bool(mp_reader *r);
+bool mp_read_nil(mp_reader *r); /* true and consumed, or false and untouched */
+psb_text mp_read_text(mp_reader *r); /* str or bin */
+void mp_skip(mp_reader *r);
+void mp_array(mp_writer *w, uint32_t n);
+void mp_map(mp_writer *w, uint32_t n);
+void mp_int(mp_writer *w, int64_t v);
+void mp_bool(mp_writer *w, bool v);
+void mp_nil(mp_writer *w);
+void mp_float(mp_writer *w, double v);
+void mp_str(mp_writer *w, const char *s, size_t n);
+void mp_bin(mp_writer *w, const void *s, size_t n);
+void mp_raw(mp_writer *w, const void *s, size_t n);
+int mp_object(mp_writer *w, PyObject *o, int depth); /* 0, or -1 with an exception */
+PyObject *mp_to_object(mp_reader *r, int depth);     /* new reference, or NULL with an exception */
+
+/* ---- boot.c: the snapshot ------------------------------------------------------------------------------------- */
+
+enum { PSB_READ = 1, PSB_WRITE = 2, PSB_ANCESTOR = 8 }; /* bits of a file entry */
+enum { PSB_EXACT = 1, PSB_RUNTIME = 2 };                /* flags of a file entry */
+enum { PSB_PHASE_BOOT, PSB_PHASE_USER };
+
+typedef struct {
+    psb_text *items;
+    uint32_t n;
+} psb_list;
+
+typedef struct psb_state {
+    bool active;   /* this process is a sandboxed interpreter */
+    bool partial;  /* false: complete mode */
+    bool learn;    /* everything is allowed and reported */
+    bool enforce;  /* the Python layer is on (py-sandbox=true) */
+    bool resolve;  /* no kernel layer holds files: decide on resolved paths */
+    bool ignore;   /* ignore rules exist */
+    bool eval_all; /* python-api=ALLOW:dynamic-code */
+    int phase;
+    int boot_fd, announce_fd, call_fd;
+    psb_text extra, package, guard_path;
+    psb_list stdlib, site, targets;
+} psb_state;
+
+extern psb_state psb;
+int psb_boot(int boot_fd, int announce_fd, int call_fd, const char *guard_path);
+void psb_enter_user_phase(void);
+
+/* ---- table.c: what needs no question -------------------------------------------------------------------------- */
+
+uint64_t psb_hash(const char *s, size_t n);
+int psb_table_add_file(psb_text path, int bits, int flags);
+int psb_table_add_import(psb_text name, bool deny);
+int psb_table_add_call(psb_text name);
+bool psb_file_allowed(const char *path, size_t n, int need);
+bool psb_import_allowed(const char *name, size_t n);
+bool psb_call_allowed(int call);
+bool psb_seen(char kind, const char *text, size_t n); /* remembered by psb_remember? */
+void psb_remember(char kind, const char *text, size_t n);
+
+/* ---- path.c --------------------------------------------------------------------------------------------------- */
+
+/* Each writes an absolute path and its length; false when it does not fit or cannot be formed. */
+bool psb_path_literal(int dir_fd, const char *path, size_t n, char *out, size_t *len); /* as written, ".." and all */
+bool psb_path_lexical(int dir_fd, const char *path, size_t n, char *out, size_t *len);
+bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len);
+
+/* ---- ask.c: questions to the Go engine ------------------------------------------------------------------------ */
+
+typedef struct {
+    bool allow;
+    int exc, err;
+    psb_text message;
+    const uint8_t *denial, *denial_end; /* msgpack map, or NULL */
+    bool lost;                          /* nobody answered: refused */
+    uint8_t *buf;                       /* what the texts point into */
+} psb_answer;
+
+int psb_ask_start(void);                 /* 0, or -1: this process cannot ask */
+void psb_question(mp_writer *w, const char *op, uint32_t args, bool reply);
+void psb_ask(mp_writer *w, psb_answer *a); /* sends w, waits; frees w */
+void psb_tell(mp_writer *w);               /* sends w without waiting; frees w */
+void psb_answer_free(psb_answer *a);
+bool psb_own_fd(int fd); /* is it one of the guard's descriptors? */
+int psb_fd_high(int fd); /* moves fd out of the program's way; the new number */
+
+/* ---- exceptions.c --------------------------------------------------------------------------------------------- */
+
+PyObject *psb_exception_class(const char *name); /* borrowed, or NULL with an exception */
+int psb_raise(psb_answer *a, PyObject *subject); /* -1 with the exception set; frees a */
+Py_ssize_t psb_denial_mark(void);
+PyObject *psb_denials_since(Py_ssize_t mark);
+extern const char *const psb_exception_names[];
+
+/* ---- frames.c: who is calling --------------------------------------------------------------------------------- */
+
+typedef enum { PSB_NO_FRAME, PSB_IMPORTLIB, PSB_STDLIB, PSB_OTHER } psb_caller;
+psb_caller psb_nearest_caller(void);
+psb_caller psb_charged_caller(void); /* PSB_OTHER when any frame outside the standard library is on the stack */
+bool psb_static_import(const char *name, size_t n); /* the running instruction is `import name` */
+bool psb_frame_in(const char *const *files);        /* nearest frame's file below the standard library, NULL-terminated list */
+bool psb_frame_function(const char *const *names);
+bool psb_frame_subscripts(void);                    /* the running instruction is x[y] */
+size_t psb_site(char *out, size_t cap);             /* "file:line" of the nearest frame outside the standard library */
+bool psb_stdlib_name(const char *name, size_t n);
+
+/* ---- the families ---------------------------------------------------------------------------------------------- */
+
+int psb_hook(const char *event, PyObject *args, void *unused);
+int psb_file_event(const char *spec, const char *event, PyObject *args);
+int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event);
+int psb_call_check(int call, const char *event);
+int psb_eval_check(const char *kind, PyObject *args);
+int psb_net_event(const char *event, PyObject *args);
+int psb_import_check(PyObject *name); /* the finder's own question */
+void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explain it when a rule is the cause */
+void psb_note_refused_folder(const char *path, size_t n);
+int psb_install_base(void);
+int psb_install_module(PyObject *name, PyObject *module);
+
+typedef struct {
+    const char *name, *category;
+    int flags;
+} psb_call_row;
+typedef struct {
+    const char *event;
+    int call;
+} psb_event_row;
+typedef struct {
+    const char *event, *spec;
+} psb_event_row2;
+typedef struct {
+    const char *module, *attr;
+    int call;
+} psb_shim_row;
+typedef struct {
+    const char *module, *attr, *spec;
+} psb_shim_row2;
+const psb_call_row *psb_call(int id);
+int psb_call_id(const char *name, size_t n);
+
+/* A grant carries from an outer function (subprocess.run) to the doors behind it, while the standard library runs. */
+typedef struct psb_grant {
+    struct psb_grant *up;
+    const char *category; /* or NULL */
+    const char *import;   /* name being imported, or NULL */
+    size_t import_len;
+} psb_grant;
+extern __thread psb_grant *psb_grants;
+
+/* ---- shim.c ----------------------------------------------------------------------------------------------------- */
+
+enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE };
+PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, const char *spec);
+bool psb_is_shim(PyObject *o);
+PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+int psb_env_read(PyObject *key);
+
+/* ---- channel.c --------------------------------------------------------------------------------------------------- */
+
+int psb_channel_open(int fd);
+PyObject *psb_channel_recv(void);
+PyObject *psb_channel_send(PyObject *args);
+
+#endif

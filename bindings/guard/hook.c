@@ -1,0 +1,95 @@
+/* The audit hook: from an event's name to the family that judges it.
+ *
+ * It is added before the interpreter initialises and cannot be taken out. It runs with the GIL, also while the
+ * interpreter shuts down and in forked children. Event names are compared by content: their addresses say nothing.
+ */
+#include "guard.h"
+
+#include <string.h>
+
+#include "registry.inc"
+
+enum { NONE, FILES, CALL, EVAL, NET, IMPORT, RUN };
+
+typedef struct {
+    const char *event; /* NULL: free */
+    uint64_t hash;
+    int family, index;
+} event_slot;
+
+#define SLOTS 1024 /* a power of two, several times the number of events */
+static event_slot events[SLOTS];
+static bool ready;
+
+static void add(const char *event, int family, int index) {
+    uint64_t h = psb_hash(event, strlen(event));
+    size_t i = h & (SLOTS - 1);
+    while (events[i].event) {
+        if (strcmp(events[i].event, event) == 0)
+            return; /* the first family named keeps it */
+        i = (i + 1) & (SLOTS - 1);
+    }
+    events[i] = (event_slot){event, h, family, index};
+}
+
+static void fill(void) {
+    static const char *const net[] = {"socket.__new__",       "socket.connect",       "socket.bind",
+                                      "socket.sendto",        "socket.sendmsg",       "socket.getaddrinfo",
+                                      "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"};
+    static const char *const run[] = {"cpython.run_command", "cpython.run_file",  "cpython.run_module",
+                                      "cpython.run_stdin",   "cpython.run_startup", "cpython.run_interactivehook"};
+    for (size_t i = 0; i < sizeof net / sizeof *net; i++)
+        add(net[i], NET, 0);
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++)
+        add(run[i], RUN, 0);
+    add("import", IMPORT, 0);
+    add("exec", EVAL, 0);
+    add("compile", EVAL, 1);
+    for (int i = 0; PSB_FILE_EVENTS[i].event; i++)
+        add(PSB_FILE_EVENTS[i].event, FILES, i);
+    for (int i = 0; PSB_CALL_EVENTS[i].event; i++)
+        add(PSB_CALL_EVENTS[i].event, CALL, PSB_CALL_EVENTS[i].call);
+    ready = true;
+}
+
+static const event_slot *lookup(const char *event) {
+    uint64_t h = psb_hash(event, strlen(event));
+    for (size_t i = h & (SLOTS - 1); events[i].event; i = (i + 1) & (SLOTS - 1))
+        if (events[i].hash == h && strcmp(events[i].event, event) == 0)
+            return &events[i];
+    return NULL;
+}
+
+static int judge(const event_slot *e, PyObject *args) {
+    switch (e->family) {
+    case FILES:
+        return psb_file_event(PSB_FILE_EVENTS[e->index].spec, e->event, args);
+    case CALL:
+        return psb_call_check(e->index, e->event);
+    case EVAL:
+        return psb_eval_check(e->index ? "compile" : "exec", args);
+    case NET:
+        return psb_net_event(e->event, args);
+    case RUN:
+        if (!psb.partial)
+            psb_enter_user_phase();
+        return 0;
+    }
+    return 0;
+}
+
+int psb_hook(const char *event, PyObject *args, void *unused) {
+    (void)unused;
+    if (!ready)
+        fill();
+    const event_slot *e = lookup(event);
+    if (!e || !psb.enforce)
+        return 0;
+    if (e->family == IMPORT || e->family == RUN) { /* the first import after the core is up, well before site */
+        if (psb_install_base() < 0)
+            return -1;
+    }
+    if (!args || !PyTuple_Check(args))
+        return e->family == FILES || e->family == NET ? -1 : 0;
+    return judge(e, args);
+}

@@ -1,0 +1,284 @@
+/* Imports: which names the program may import, and the shims that see every way to a module.
+ *
+ * builtins.__import__ sees the statement, modules already loaded included. importlib's _find_and_load sees what is not
+ * loaded yet, whoever asks (the statement, import_module, pkgutil, C code). Both charge the name to the nearest caller
+ * outside the standard library; what the standard library imports by its own statements is free.
+ */
+#include "guard.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* Modules that C code of the interpreter and its standard extensions imports by itself, whoever calls it. */
+static const char *const C_IMPORTS[] = {
+    "_strptime", "copyreg", "_compat_pickle", "warnings", "codecs", "functools", "collections.abc", "collections", "re",
+    "io", "os", "locale", "weakref", "_weakrefset", "traceback", "linecache", "tokenize", "threading", "types", "typing",
+    "inspect", "importlib._bootstrap", "importlib._bootstrap_external", "importlib.machinery", "importlib.util", "zipimport",
+    "_pyio", "_pydecimal", "numbers", "decimal", "datetime", "_datetime", "time", "abc", "_py_abc", "enum", "string", "_io",
+    "asyncio.events", "asyncio.base_futures", "asyncio.exceptions", "asyncio.base_tasks", "asyncio.coroutines", "asyncio",
+    "zoneinfo._common", "zoneinfo._tzpath", "unicodedata", "stringprep", "encodings", "xml.etree.ElementPath", "copy",
+    "pyexpat", "_colorize", "_suggestions", "math", "struct", "_struct", "site", "sys", "builtins", "rlcompleter", "readline",
+    "ctypes", "ctypes._endian", "_testcapi", "subprocess", NULL};
+
+static char refused_folder[PSB_PATH_MAX];
+
+void psb_note_refused_folder(const char *path, size_t n) {
+    if (n < sizeof refused_folder && psb_nearest_caller() == PSB_IMPORTLIB) {
+        memcpy(refused_folder, path, n);
+        refused_folder[n] = 0;
+    }
+}
+
+static bool listed(const char *name, size_t n) {
+    static const char encodings[] = "encodings.";
+    if (n > sizeof encodings - 1 && memcmp(name, encodings, sizeof encodings - 1) == 0)
+        return true;
+    for (const char *const *p = C_IMPORTS; *p; p++)
+        if (strlen(*p) == n && memcmp(*p, name, n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_target(const char *name, size_t n) {
+    for (uint32_t i = 0; i < psb.targets.n; i++)
+        if (psb.targets.items[i].n == n && memcmp(psb.targets.items[i].s, name, n) == 0)
+            return true;
+    return false;
+}
+
+/* a is b, or a parent of b. */
+static bool parent_of(const char *a, size_t an, const char *b, size_t bn) {
+    return an <= bn && memcmp(a, b, an) == 0 && (an == bn || b[an] == '.');
+}
+
+static bool being_imported(const char *name, size_t n) {
+    for (psb_grant *g = psb_grants; g; g = g->up)
+        if (g->import)
+            return parent_of(name, n, g->import, g->import_len) || parent_of(g->import, g->import_len, name, n);
+    return false;
+}
+
+static void learn_import(const char *name, size_t n) {
+    if (psb_seen('i', name, n))
+        return;
+    psb_remember('i', name, n);
+    char site[512];
+    size_t sn = psb_site(site, sizeof site);
+    mp_writer w = {0};
+    psb_question(&w, "learn", 4, false);
+    mp_str(&w, "import", 6);
+    mp_str(&w, name, n);
+    mp_str(&w, site, sn);
+    mp_bool(&w, false);
+    psb_tell(&w);
+}
+
+static int ask(const char *name, size_t n, const char *hint, PyObject *subject) {
+    if (!hint && psb_seen('i', name, n))
+        return 0;
+    mp_writer w = {0};
+    psb_question(&w, "import", 2, true);
+    mp_str(&w, name, n);
+    if (hint)
+        mp_bin(&w, hint, strlen(hint));
+    else
+        mp_nil(&w);
+    psb_answer a;
+    psb_ask(&w, &a);
+    if (a.allow) {
+        if (!hint)
+            psb_remember('i', name, n);
+        psb_answer_free(&a);
+        return 0;
+    }
+    return psb_raise(&a, subject);
+}
+
+/* by_statement: __import__ was called (perhaps by an import statement); else the finder was. */
+static int charge(PyObject *subject, const char *name, size_t n, bool by_statement, bool from_c) {
+    if (psb.phase == PSB_PHASE_BOOT || !psb.enforce)
+        return 0;
+    if (!psb.learn && psb_import_allowed(name, n))
+        return 0;
+    if (is_target(name, n) || being_imported(name, n))
+        return 0;
+    psb_caller caller = psb_nearest_caller();
+    if (caller == PSB_NO_FRAME)
+        return 0; /* the interpreter itself: start, shutdown */
+    bool ours = psb_stdlib_name(name, n);
+    if (ours && by_statement && psb_static_import(name, n))
+        return 0;
+    if (ours && listed(name, n) && (from_c || caller != PSB_OTHER))
+        return 0;
+    if (psb_charged_caller() != PSB_OTHER) /* only the standard library on the stack: runpy, multiprocessing's start */
+        return 0;
+    if (psb.learn) {
+        learn_import(name, n);
+        return 0;
+    }
+    return ask(name, n, NULL, subject);
+}
+
+/* The absolute name that `name` at `level` means in `globals`, as import_ does it; NULL without an exception: let the
+ * original complain. */
+static PyObject *absolute(PyObject *name, PyObject *globals, long level) {
+    if (level <= 0)
+        return Py_NewRef(name);
+    if (!globals || !PyDict_Check(globals))
+        return NULL;
+    PyObject *package = PyDict_GetItemString(globals, "__package__");
+    PyObject *owned = NULL;
+    if (!package || package == Py_None) {
+        PyObject *spec = PyDict_GetItemString(globals, "__spec__");
+        if (spec && spec != Py_None) {
+            package = owned = PyObject_GetAttrString(spec, "parent");
+            if (!package) {
+                PyErr_Clear();
+                return NULL;
+            }
+        } else {
+            package = PyDict_GetItemString(globals, "__name__");
+            if (package && PyUnicode_Check(package) && !PyDict_GetItemString(globals, "__path__")) {
+                Py_ssize_t dot = PyUnicode_FindChar(package, '.', 0, PyUnicode_GET_LENGTH(package), -1);
+                package = owned = dot >= 0 ? PyUnicode_Substring(package, 0, dot) : NULL;
+            }
+        }
+    }
+    PyObject *result = NULL;
+    if (package && PyUnicode_CheckExact(package) && PyUnicode_GET_LENGTH(package)) {
+        Py_ssize_t end = PyUnicode_GET_LENGTH(package);
+        while (--level > 0 && end > 0)
+            end = PyUnicode_FindChar(package, '.', 0, end, -1);
+        if (end > 0) {
+            PyObject *base = PyUnicode_Substring(package, 0, end);
+            if (base && PyUnicode_GET_LENGTH(name))
+                result = PyUnicode_FromFormat("%U.%U", base, name);
+            else
+                result = Py_XNewRef(base);
+            Py_XDECREF(base);
+        }
+    }
+    Py_XDECREF(owned);
+    return result;
+}
+
+PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    static const char *const names[] = {"name", "globals", "locals", "fromlist", "level"};
+    PyObject *got[5] = {0};
+    bool odd = n > 5;
+    for (Py_ssize_t i = 0; i < n && i < 5; i++)
+        got[i] = args[i];
+    for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++) {
+        int j = 0;
+        while (j < 5 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), names[j]) != 0)
+            j++;
+        if (j == 5 || got[j])
+            odd = true;
+        else
+            got[j] = args[n + k];
+    }
+    if (odd || !got[0] || !PyUnicode_CheckExact(got[0]) || (got[4] && !PyLong_CheckExact(got[4]))) {
+        if (got[0] && PyUnicode_Check(got[0])) { /* a str subclass could change its mind: only the exact text goes on */
+            PyErr_SetString(PyExc_TypeError, "__import__() in a sandbox takes an exact str and an exact int");
+            return NULL;
+        }
+        return PyObject_Vectorcall(original, args, nargsf, kwnames); /* raises */
+    }
+    long level = got[4] ? PyLong_AsLong(got[4]) : 0;
+    if (level == -1 && PyErr_Occurred())
+        return NULL;
+    PyObject *name = absolute(got[0], got[1], level);
+    if (!name)
+        return PyErr_Occurred() ? NULL : PyImport_ImportModuleLevelObject(got[0], got[1], got[2], got[3], (int)level);
+    Py_ssize_t len;
+    const char *s = PyUnicode_AsUTF8AndSize(name, &len);
+    /* PyImport_Import's way of calling: globals twice, an empty list, level 0 */
+    bool from_c = n == 5 && got[1] && got[1] == got[2] && got[3] && PyList_CheckExact(got[3]) && !PyList_GET_SIZE(got[3]) && !level;
+    if (!s || charge(name, s, (size_t)len, true, from_c) < 0) {
+        Py_DECREF(name);
+        return NULL;
+    }
+    psb_grant grant = {psb_grants, NULL, s, (size_t)len};
+    psb_grants = &grant;
+    PyObject *result;
+    bool cut = level > 0 && (!got[3] || got[3] == Py_None || PyObject_IsTrue(got[3]) == 0);
+    if (level > 0 && !cut) /* the name that was judged is the name that is imported */
+        result = PyImport_ImportModuleLevelObject(name, got[1], got[2], got[3], 0);
+    else
+        result = PyImport_ImportModuleLevelObject(got[0], got[1], got[2], got[3], (int)level);
+    psb_grants = grant.up;
+    Py_DECREF(name);
+    return result;
+}
+
+/* A module was not found. If a file of that name stands in a folder that may not be read, say so. */
+static void explain_missing(PyObject *name) {
+    if (!refused_folder[0] || !PyErr_ExceptionMatches(PyExc_ModuleNotFoundError))
+        return;
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    PyObject *sys_path = PySys_GetObject("path");
+    Py_ssize_t n;
+    const char *s = PyUnicode_AsUTF8AndSize(name, &n);
+    char found[PSB_PATH_MAX] = "";
+    const char *dot = s ? strrchr(s, '.') : NULL;
+    for (Py_ssize_t i = 0; s && !dot && sys_path && PyList_Check(sys_path) && i < PyList_GET_SIZE(sys_path) && !found[0]; i++) {
+        static const char *const shapes[] = {"%s/%s.py", "%s/%s/__init__.py", "%s/%s.pyc"};
+        PyObject *entry = PyList_GET_ITEM(sys_path, i);
+        const char *folder = PyUnicode_Check(entry) ? PyUnicode_AsUTF8(entry) : NULL;
+        char text[PSB_PATH_MAX], file[PSB_PATH_MAX];
+        size_t len;
+        struct stat st;
+        if (!folder || !psb_path_lexical(-1, folder, strlen(folder), text, &len) || psb_file_allowed(text, len, PSB_READ))
+            continue;
+        for (size_t k = 0; k < 3 && !found[0]; k++)
+            if (snprintf(file, sizeof file, shapes[k], text, s) < (int)sizeof file && stat(file, &st) == 0)
+                strcpy(found, file);
+    }
+    PyErr_Clear();
+    if (found[0] && s && ask(s, (size_t)n, found, name) < 0) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(tb);
+    } else {
+        PyErr_Restore(type, value, tb);
+    }
+    refused_folder[0] = 0;
+}
+
+PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (n < 1 || !PyUnicode_CheckExact(args[0]))
+        return PyObject_Vectorcall(original, args, nargsf, kwnames);
+    PyObject *name = args[0];
+    Py_ssize_t len;
+    const char *s = PyUnicode_AsUTF8AndSize(name, &len);
+    if (!s || charge(name, s, (size_t)len, false, false) < 0)
+        return NULL;
+    PyObject *module = PyObject_Vectorcall(original, args, nargsf, kwnames);
+    if (!module) {
+        if (psb.phase == PSB_PHASE_USER && !psb.learn)
+            explain_missing(name);
+        return NULL;
+    }
+    if (psb_install_module(name, module) < 0)
+        Py_CLEAR(module);
+    return module;
+}
+
+/* _imp.create_builtin(spec): a builtin module made anew comes without shims. */
+PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    PyObject *module = PyObject_Vectorcall(original, args, nargsf, kwnames);
+    if (!module || !PyModule_Check(module))
+        return module;
+    PyObject *name = PyModule_GetNameObject(module);
+    if (!name) {
+        PyErr_Clear();
+        return module;
+    }
+    if (psb_install_module(name, module) < 0)
+        Py_CLEAR(module);
+    Py_DECREF(name);
+    return module;
+}

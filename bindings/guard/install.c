@@ -1,0 +1,152 @@
+/* Where the shims go, and when: the base ones before site, a module's own ones when that module is made. */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "registry.inc"
+
+/* Functions that must be rewritten rather than only judged. */
+static bool is_fork_exec(const char *module, const char *attr) {
+    return strcmp(module, "_posixsubprocess") == 0 && strcmp(attr, "fork_exec") == 0;
+}
+
+static int replace(PyObject *holder, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
+    PyObject *old = PyObject_GetAttrString(holder, attr);
+    if (!old) { /* not in this version */
+        PyErr_Clear();
+        return 0;
+    }
+    int rc = 0;
+    if (!psb_is_shim(old) && PyCallable_Check(old)) {
+        PyObject *s = psb_shim_new(kind, old, call, spec);
+        rc = s ? PyObject_SetAttrString(holder, attr, s) : -1;
+        Py_XDECREF(s);
+    }
+    Py_DECREF(old);
+    return rc;
+}
+
+/* attr may reach into a class: "Popen.__init__". */
+static int replace_path(PyObject *module, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
+    const char *dot = strchr(attr, '.');
+    if (!dot)
+        return replace(module, attr, kind, call, spec);
+    char first[64];
+    size_t n = (size_t)(dot - attr);
+    if (n >= sizeof first)
+        return 0;
+    memcpy(first, attr, n);
+    first[n] = 0;
+    PyObject *cls = PyObject_GetAttrString(module, first);
+    if (!cls) {
+        PyErr_Clear();
+        return 0;
+    }
+    int rc = 0;
+    if (PyType_Check(cls)) { /* only what the class itself defines: an inherited method is another row's */
+        PyObject *own = PyObject_GetAttrString(cls, "__dict__");
+        PyObject *there = own ? PyMapping_GetItemString(own, dot + 1) : NULL;
+        if (there)
+            rc = replace(cls, dot + 1, kind, call, spec);
+        else
+            PyErr_Clear();
+        Py_XDECREF(there);
+        Py_XDECREF(own);
+    }
+    Py_DECREF(cls);
+    return rc;
+}
+
+int psb_install_module(PyObject *name, PyObject *module) {
+    const char *m = PyUnicode_AsUTF8(name);
+    if (!m) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (!PyModule_Check(module))
+        return 0;
+    for (int i = 0; PSB_CALL_SHIMS[i].module; i++) {
+        const psb_shim_row *row = &PSB_CALL_SHIMS[i];
+        if (strcmp(row->module, m) == 0 &&
+            replace_path(module, row->attr, is_fork_exec(m, row->attr) ? SHIM_FORK_EXEC : SHIM_CALL, row->call, NULL) < 0)
+            return -1;
+    }
+    for (int i = 0; PSB_FILE_SHIMS[i].module; i++) {
+        const psb_shim_row2 *row = &PSB_FILE_SHIMS[i];
+        if (strcmp(row->module, m) == 0 && replace_path(module, row->attr, SHIM_FILE, -1, row->spec) < 0)
+            return -1;
+    }
+    if (strcmp(m, "_imp") == 0 && replace(module, "create_builtin", SHIM_CREATE, -1, NULL) < 0)
+        return -1;
+    if (psb.learn && strcmp(m, "os") == 0 && replace_path(module, "_Environ.__getitem__", SHIM_ENV, -1, NULL) < 0)
+        return -1;
+    if (strcmp(m, "builtins") == 0 && replace(module, "__import__", SHIM_IMPORT, -1, NULL) < 0)
+        return -1;
+    return 0;
+}
+
+static int install_all_loaded(PyObject *modules) {
+    PyObject *items = PyDict_Items(modules);
+    int rc = items ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(items); i++) {
+        PyObject *pair = PyList_GET_ITEM(items, i);
+        if (PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)))
+            rc = psb_install_module(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1));
+    }
+    Py_XDECREF(items);
+    return rc;
+}
+
+/* Called at import events: does nothing until the import system stands, then its work once. */
+int psb_install_base(void) {
+    static bool done;
+    if (done || PyInterpreterState_Get() != PyInterpreterState_Main())
+        return 0;
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *importlib = modules ? PyDict_GetItemString(modules, "_frozen_importlib") : NULL;
+    PyObject *external = modules ? PyDict_GetItemString(modules, "_frozen_importlib_external") : NULL;
+    if (!importlib || !external || !PyDict_GetItemString(modules, "builtins") || !PyDict_GetItemString(modules, "posix"))
+        return 0;
+    done = true;
+    if (install_all_loaded(modules) < 0 || replace(importlib, "_find_and_load", SHIM_FIND_AND_LOAD, -1, NULL) < 0) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_RuntimeError, "pysandboxes: the guard could not put its shims in");
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- os.environ in a learning run ---- */
+
+int psb_env_read(PyObject *key) {
+    /* What copies the whole mapping asks for every name; only a read of one name is a need. */
+    static const char *const single[] = {"get", "__contains__", "getenv", "getenvb", "setdefault", "pop", NULL};
+    psb_caller caller = psb_nearest_caller();
+    if (caller == PSB_OTHER ? !psb_frame_subscripts() : !psb_frame_function(single) && !psb_frame_subscripts())
+        return 0;
+    if (caller == PSB_STDLIB && !psb_frame_function(single) && psb_charged_caller() != PSB_OTHER)
+        return 0;
+    static const char *const copies[] = {"copy", "items", "values", "__or__", "__ror__", "__repr__", "__eq__", "update", NULL};
+    if (psb_frame_function(copies))
+        return 0;
+    PyObject *b = PyUnicode_Check(key) ? PyUnicode_EncodeFSDefault(key) : PyBytes_Check(key) ? Py_NewRef(key) : NULL;
+    if (!b) {
+        PyErr_Clear();
+        return 0;
+    }
+    const char *s = PyBytes_AS_STRING(b);
+    size_t n = (size_t)PyBytes_GET_SIZE(b);
+    if (!psb_seen('e', s, n)) {
+        psb_remember('e', s, n);
+        char site[512];
+        size_t sn = psb_site(site, sizeof site);
+        mp_writer w = {0};
+        psb_question(&w, "learn-env", 2, false);
+        mp_bin(&w, s, n);
+        mp_str(&w, site, sn);
+        psb_tell(&w);
+    }
+    Py_DECREF(b);
+    return 0;
+}

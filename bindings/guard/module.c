@@ -1,0 +1,128 @@
+/* pysandboxes._guard: the little of the guard that Python sees. Nothing here arms, disarms or shows a rule. */
+#include "guard.h"
+
+#include <string.h>
+
+static PyObject *text(psb_text t) { return PyBytes_FromStringAndSize(t.n ? t.s : "", (Py_ssize_t)t.n); }
+
+static PyObject *active(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return PyBool_FromLong(psb.active);
+}
+
+static PyObject *mode(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    if (!psb.active)
+        Py_RETURN_NONE;
+    return PyUnicode_FromString(psb.partial ? "partial" : "complete");
+}
+
+static PyObject *learning(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return PyBool_FromLong(psb.active && psb.learn);
+}
+
+static PyObject *extra(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return text(psb.extra);
+}
+
+static PyObject *package(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return PyUnicode_DecodeFSDefaultAndSize(psb.package.n ? psb.package.s : "", (Py_ssize_t)psb.package.n);
+}
+
+static PyObject *need_partial(void) {
+    PyObject *cls = psb_exception_class("SandBoxError");
+    if (cls)
+        PyErr_SetString(cls, "this process is no child of sandboxes()");
+    return NULL;
+}
+
+static PyObject *arm(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    if (!psb.active || !psb.partial)
+        return need_partial();
+    if (psb.phase == PSB_PHASE_BOOT && psb.call_fd >= 0)
+        psb_channel_open(psb.call_fd);
+    psb_enter_user_phase(); /* one way: nothing leads back */
+    Py_RETURN_NONE;
+}
+
+static PyObject *receive(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return psb.active && psb.partial ? psb_channel_recv() : need_partial();
+}
+
+static PyObject *send_(PyObject *m, PyObject *args) {
+    (void)m;
+    return psb.active && psb.partial ? psb_channel_send(args) : need_partial();
+}
+
+static PyObject *pack(PyObject *m, PyObject *o) {
+    (void)m;
+    mp_writer w = {0};
+    PyObject *result = mp_object(&w, o, 0) == 0 ? PyBytes_FromStringAndSize((char *)w.buf, (Py_ssize_t)w.len) : NULL;
+    free(w.buf);
+    return result;
+}
+
+static PyObject *mark(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return PyLong_FromSsize_t(psb_denial_mark());
+}
+
+static PyObject *denials(PyObject *m, PyObject *args) {
+    (void)m;
+    Py_ssize_t since = 0;
+    if (!PyArg_ParseTuple(args, "|n:denials", &since))
+        return NULL;
+    return psb_denials_since(since);
+}
+
+/* The exception classes, made when they are first asked for. */
+static PyObject *getattr_(PyObject *m, PyObject *name) {
+    const char *s = PyUnicode_AsUTF8(name);
+    if (!s)
+        return NULL;
+    for (const char *const *p = psb_exception_names; *p; p++) {
+        if (strcmp(*p, s) == 0) {
+            PyObject *cls = psb_exception_class(s);
+            if (!cls || PyObject_SetAttr(m, name, cls) < 0)
+                return NULL;
+            return Py_NewRef(cls);
+        }
+    }
+    PyErr_Format(PyExc_AttributeError, "module 'pysandboxes._guard' has no attribute '%U'", name);
+    return NULL;
+}
+
+static PyMethodDef methods[] = {
+    {"active", active, METH_NOARGS, "active() -> bool\n\nIs this process a sandboxed interpreter?"},
+    {"mode", mode, METH_NOARGS, "mode() -> str | None\n\n'complete', 'partial', or None in an application."},
+    {"learning", learning, METH_NOARGS, "learning() -> bool\n\nIs this a learning run, where everything is allowed?"},
+    {"extra", extra, METH_NOARGS, "extra() -> bytes\n\nWhat the application gave its child."},
+    {"package", package, METH_NOARGS, "package() -> str\n\nThe folder the pysandboxes package must come from."},
+    {"arm", arm, METH_NOARGS, "arm() -> None\n\nThe child's start is over: from here on the code is the user's."},
+    {"recv", receive, METH_NOARGS,
+     "recv() -> tuple[int, int, bytes | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
+    {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None) -> None\n\nSends a frame to the application."},
+    {"pack", pack, METH_O, "pack(obj) -> bytes\n\nPlain values as msgpack."},
+    {"mark", mark, METH_NOARGS, "mark() -> int\n\nA place in the list of denials."},
+    {"denials", denials, METH_VARARGS, "denials(since=0) -> list[dict]\n\nThe refusals of this process after a mark."},
+    {"__getattr__", getattr_, METH_O, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static int fill(PyObject *m) { return PyModule_AddStringConstant(m, "__version__", PSB_VERSION); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill},
+#if PY_VERSION_HEX >= 0x030C0000
+                                   {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+                                   {0, NULL}};
+
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "pysandboxes._guard",
+                                 .m_doc = "The guard of a sandboxed interpreter, and the exception classes of the package.",
+                                 .m_size = 0, .m_methods = methods, .m_slots = slots};
+
+PyMODINIT_FUNC PyInit__guard(void) { return PyModuleDef_Init(&definition); }

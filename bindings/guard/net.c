@@ -1,0 +1,215 @@
+/* Network: sockets' audit events to questions by protocol, host and port. Nothing is cached: the engine judges each. */
+#include "guard.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* The head of CPython's PySocketSockObject, the same in 3.11 to 3.13 (Modules/socketmodule.h). Read here rather than by
+ * attribute, since a subclass may define what `family` and `type` answer. */
+typedef struct {
+    PyObject_HEAD
+    int fd, family, type, proto;
+} socket_head;
+
+typedef struct {
+    const char *op, *proto;
+    const char *host;
+    size_t host_len;
+    long port;
+} endpoint;
+
+static void write_endpoint(mp_writer *w, const endpoint *e) {
+    mp_str(w, e->op, strlen(e->op));
+    mp_str(w, e->proto, strlen(e->proto));
+    mp_bin(w, e->host, e->host_len);
+    mp_int(w, e->port);
+}
+
+static int check(const endpoint *e) {
+    mp_writer w = {0};
+    if (psb.learn) {
+        char key[600], site[512];
+        int n = snprintf(key, sizeof key, "%s %s %.*s %ld", e->op, e->proto, (int)(e->host_len < 400 ? e->host_len : 400),
+                         e->host, e->port);
+        if (psb_seen('n', key, (size_t)n))
+            return 0;
+        psb_remember('n', key, (size_t)n);
+        size_t sn = psb_site(site, sizeof site);
+        psb_question(&w, "learn", 7, false);
+        mp_str(&w, "net", 3);
+        write_endpoint(&w, e);
+        mp_str(&w, site, sn);
+        mp_bool(&w, false);
+        psb_tell(&w);
+        return 0;
+    }
+    psb_question(&w, "net", 4, true);
+    write_endpoint(&w, e);
+    psb_answer a;
+    psb_ask(&w, &a);
+    if (a.allow) {
+        psb_answer_free(&a);
+        return 0;
+    }
+    return psb_raise(&a, NULL);
+}
+
+static const char *protocol(const socket_head *s) {
+    int domain = s->family, type = s->type;
+    socklen_t size = sizeof domain;
+    if (s->fd >= 0) { /* what the kernel says counts: fromfd() believes its caller */
+        getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+        size = sizeof type;
+        getsockopt(s->fd, SOL_SOCKET, SO_TYPE, &type, &size);
+    }
+    type &= 0xf;
+    if (domain == AF_UNIX)
+        return "unix";
+    if (domain != AF_INET && domain != AF_INET6)
+        return "raw";
+    return type == SOCK_STREAM ? "tcp" : type == SOCK_DGRAM ? "udp" : "raw";
+}
+
+/* Holds a reference for as long as the endpoint borrows its text. */
+static PyObject *text_of(PyObject *o, const char **s, size_t *n) {
+    if (PyUnicode_Check(o)) {
+        PyObject *b = PyUnicode_EncodeFSDefault(o);
+        if (b) {
+            *s = PyBytes_AS_STRING(b);
+            *n = (size_t)PyBytes_GET_SIZE(b);
+        }
+        return b;
+    }
+    if (PyBytes_Check(o)) {
+        *s = PyBytes_AS_STRING(o);
+        *n = (size_t)PyBytes_GET_SIZE(o);
+        return Py_NewRef(o);
+    }
+    if (PyByteArray_Check(o)) {
+        PyObject *b = PyBytes_FromObject(o);
+        if (b) {
+            *s = PyBytes_AS_STRING(b);
+            *n = (size_t)PyBytes_GET_SIZE(b);
+        }
+        return b;
+    }
+    if (o == Py_None) {
+        *s = "";
+        *n = 0;
+        return Py_NewRef(o);
+    }
+    PyErr_Format(PyExc_TypeError, "network address: expected str or bytes, not %.100s", Py_TYPE(o)->tp_name);
+    return NULL;
+}
+
+static bool is_socket(PyObject *o) {
+    for (PyTypeObject *t = Py_TYPE(o); t; t = t->tp_base)
+        if (strcmp(t->tp_name, "_socket.socket") == 0 && (size_t)t->tp_basicsize >= sizeof(socket_head))
+            return true;
+    return false;
+}
+
+static int addressed(const char *op, PyObject *sock, PyObject *address) {
+    endpoint e = {.op = op};
+    if (address == Py_None) /* sendmsg without an address: the connected peer was judged at connect */
+        return 0;
+    if (!is_socket(sock)) {
+        PyErr_SetString(PyExc_TypeError, "network event of something that is no socket");
+        return -1;
+    }
+    e.proto = protocol((socket_head *)sock);
+    PyObject *hold;
+    if (PyTuple_Check(address) && PyTuple_GET_SIZE(address) >= 2 && strcmp(e.proto, "unix") != 0) {
+        hold = text_of(PyTuple_GET_ITEM(address, 0), &e.host, &e.host_len);
+        PyObject *port = PyTuple_GET_ITEM(address, 1);
+        e.port = PyLong_Check(port) ? PyLong_AsLong(port) : 0;
+        if (e.port == -1 && PyErr_Occurred())
+            PyErr_Clear();
+    } else if (PyTuple_Check(address)) { /* packet, vsock, netlink ... */
+        e.proto = "raw";
+        hold = Py_NewRef(Py_None);
+        e.host = "";
+    } else {
+        hold = text_of(address, &e.host, &e.host_len);
+    }
+    if (!hold)
+        return -1;
+    char path[PSB_PATH_MAX];
+    if (strcmp(e.proto, "unix") == 0 && e.host_len && e.host[0]) {
+        size_t n;
+        if (psb_path_lexical(-1, e.host, strnlen(e.host, e.host_len), path, &n)) {
+            e.host = path;
+            e.host_len = n;
+        }
+    }
+    int rc = check(&e);
+    Py_DECREF(hold);
+    return rc;
+}
+
+static int resolve(PyObject *host, PyObject *port) {
+    endpoint e = {.op = "resolve", .proto = "udp"};
+    unsigned char scratch[16];
+    char numeric[256];
+    PyObject *hold = text_of(host, &e.host, &e.host_len);
+    if (!hold)
+        return -1;
+    int rc = 0;
+    if (e.host_len && e.host_len < sizeof numeric) {
+        memcpy(numeric, e.host, e.host_len);
+        numeric[e.host_len] = 0;
+        char *scope = strchr(numeric, '%');
+        if (scope)
+            *scope = 0;
+        if (inet_pton(AF_INET, numeric, scratch) == 1 || inet_pton(AF_INET6, numeric, scratch) == 1)
+            e.host_len = 0; /* an address: nothing is looked up */
+    }
+    if (e.host_len) {
+        if (port && PyLong_Check(port)) {
+            e.port = PyLong_AsLong(port);
+            if (e.port == -1)
+                PyErr_Clear();
+        }
+        rc = check(&e);
+    }
+    Py_DECREF(hold);
+    return rc;
+}
+
+int psb_net_event(const char *event, PyObject *args) {
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    const char *op = event + strlen("socket.");
+    if (strcmp(op, "__new__") == 0) {
+        if (n < 4)
+            return 0;
+        long family = PyLong_AsLong(PyTuple_GET_ITEM(args, 1)), type = PyLong_AsLong(PyTuple_GET_ITEM(args, 2));
+        PyErr_Clear();
+        bool plain = (family == AF_INET || family == AF_INET6 || family == AF_UNIX || family == -1) &&
+                     ((type & 0xf) == SOCK_STREAM || (type & 0xf) == SOCK_DGRAM || (type & 0xf) == SOCK_SEQPACKET || type == -1);
+        if (plain)
+            return 0;
+        endpoint e = {.op = "socket", .proto = "raw", .host = "", .port = family};
+        return check(&e);
+    }
+    if (strcmp(op, "connect") == 0 || strcmp(op, "bind") == 0 || strcmp(op, "sendto") == 0 || strcmp(op, "sendmsg") == 0)
+        return n >= 2 ? addressed(strcmp(op, "sendmsg") == 0 ? "sendto" : op, PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1)) : 0;
+    if (strcmp(op, "getaddrinfo") == 0)
+        return n >= 1 ? resolve(PyTuple_GET_ITEM(args, 0), n > 1 ? PyTuple_GET_ITEM(args, 1) : NULL) : 0;
+    if (strcmp(op, "gethostbyname") == 0)
+        return n >= 1 ? resolve(PyTuple_GET_ITEM(args, 0), NULL) : 0;
+    if (strcmp(op, "gethostbyaddr") == 0 || strcmp(op, "getnameinfo") == 0) { /* a reverse look-up sends the address away */
+        endpoint e = {.op = "reverse", .proto = "udp"};
+        PyObject *o = n >= 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
+        if (o && PyTuple_Check(o) && PyTuple_GET_SIZE(o) >= 1)
+            o = PyTuple_GET_ITEM(o, 0);
+        PyObject *hold = o ? text_of(o, &e.host, &e.host_len) : NULL;
+        if (!hold)
+            return o ? -1 : 0;
+        int rc = check(&e);
+        Py_DECREF(hold);
+        return rc;
+    }
+    return 0;
+}

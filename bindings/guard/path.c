@@ -1,0 +1,189 @@
+/* Paths to canonical text: by their letters, or by asking the kernel where they lead. */
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool append(char *out, size_t *len, const char *s, size_t n) {
+    if (*len + n + 2 > PSB_PATH_MAX)
+        return false;
+    memcpy(out + *len, s, n);
+    *len += n;
+    return true;
+}
+
+/* Adds the components of path to the canonical prefix in out ("" stands for the root). */
+static bool add_components(const char *path, size_t n, char *out, size_t *len) {
+    size_t i = 0;
+    while (i < n) {
+        size_t start = i;
+        while (i < n && path[i] != '/')
+            i++;
+        size_t part = i - start;
+        if (part == 2 && path[start] == '.' && path[start + 1] == '.') {
+            while (*len && out[*len - 1] != '/')
+                --*len;
+            if (*len)
+                --*len;
+        } else if (part && !(part == 1 && path[start] == '.')) {
+            if (!append(out, len, "/", 1) || !append(out, len, path + start, part))
+                return false;
+        }
+        i++;
+    }
+    return true;
+}
+
+static bool fd_path(int fd, char *out, size_t *len) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, out, PSB_PATH_MAX - 1);
+    if (n <= 0 || n >= PSB_PATH_MAX - 1 || out[0] != '/')
+        return false;
+    *len = (size_t)n;
+    return true;
+}
+
+static bool finish(char *out, size_t len, size_t *result) {
+    if (!len)
+        out[len++] = '/';
+    out[len] = 0;
+    *result = len;
+    return true;
+}
+
+/* The folder that a path starts from, "" for the root. */
+static bool base(int dir_fd, const char *path, size_t n, char *out, size_t *len) {
+    *len = 0;
+    if (n && path[0] == '/')
+        return true;
+    if (dir_fd >= 0) {
+        if (!fd_path(dir_fd, out, len))
+            return false;
+    } else {
+        if (!getcwd(out, PSB_PATH_MAX) || out[0] != '/')
+            return false; /* "(unreachable)": the folder is gone or outside the root */
+        *len = strlen(out);
+    }
+    if (*len == 1)
+        *len = 0;
+    return true;
+}
+
+bool psb_path_lexical(int dir_fd, const char *path, size_t n, char *out, size_t *result) {
+    size_t len;
+    if (!base(dir_fd, path, n, out, &len) || !add_components(path, n, out, &len))
+        return false;
+    return finish(out, len, result);
+}
+
+bool psb_path_literal(int dir_fd, const char *path, size_t n, char *out, size_t *result) {
+    size_t len;
+    if (!base(dir_fd, path, n, out, &len))
+        return false;
+    if (n && path[0] != '/' && !append(out, &len, "/", 1))
+        return false;
+    if (!append(out, &len, path, n))
+        return false;
+    while (len > 1 && out[len - 1] == '/') /* "x/" is x, or fails where x is no folder */
+        len--;
+    return finish(out, len, result);
+}
+
+/* Where does an existing path lead? O_PATH opens follow links and need no right on the file itself. */
+static bool existing(const char *path, char *out, size_t *len) {
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool ok = fd_path(fd, out, len);
+    if (!ok) { /* no /proc */
+        char *real = realpath(path, NULL);
+        ok = real && strlen(real) < PSB_PATH_MAX;
+        if (ok) {
+            *len = strlen(real);
+            memcpy(out, real, *len + 1);
+        }
+        free(real);
+    }
+    close(fd);
+    if (ok)
+        out[*len] = 0;
+    return ok;
+}
+
+/* A path without a link on the way is its own letters: one system call instead of two and a half. */
+static bool without_links(const char *path, char *out, size_t *len) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd < 0)
+        return false;
+    close((int)fd);
+    size_t n = 0;
+    return !strstr(path, "/..") && add_components(path, strlen(path), out, &n) && finish(out, n, len);
+}
+
+/* `absolute` may hold "..", which the kernel applies after links and letters cannot. A path that does not exist resolves
+ * to its resolved parent plus its last name; a last component that is a dangling link leads where the link says, since
+ * O_CREAT would create there. */
+bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
+    char current[PSB_PATH_MAX];
+    size_t n = strlen(absolute);
+    if (n >= sizeof current)
+        return false;
+    memcpy(current, absolute, n + 1);
+    for (int links = 0; links < 40; links++) {
+        if (follow_last && (without_links(current, out, len) || existing(current, out, len)))
+            return true;
+        char *slash = strrchr(current, '/');
+        if (!slash || !slash[1]) {
+            memcpy(out, current, strlen(current) + 1);
+            *len = strlen(current);
+            return true;
+        }
+        char name[NAME_MAX + 1];
+        if (strlen(slash + 1) > NAME_MAX)
+            return false;
+        strcpy(name, slash + 1);
+        *slash = 0;
+        size_t parent_len;
+        const char *parent = current[0] ? current : "/";
+        if (!existing(parent, out, &parent_len)) {
+            /* the parent is not there either: the call will fail; decide on the text */
+            *slash = '/';
+            memcpy(out, current, strlen(current) + 1);
+            *len = strlen(current);
+            return true;
+        }
+        if (parent_len == 1)
+            parent_len = 0;
+        if (parent_len + strlen(name) + 2 > PSB_PATH_MAX)
+            return false;
+        out[parent_len] = '/';
+        strcpy(out + parent_len + 1, name);
+        *len = parent_len + 1 + strlen(name);
+        if (!follow_last)
+            return true;
+        char target[PATH_MAX];
+        ssize_t t = readlink(out, target, sizeof target - 1);
+        if (t < 0)
+            return true; /* not a link: a new name in a real folder */
+        target[t] = 0;
+        size_t joined = 0;
+        if (target[0] != '/') {
+            memcpy(current, out, parent_len);
+            joined = parent_len;
+            current[joined++] = '/';
+        }
+        if (!append(current, &joined, target, (size_t)t))
+            return false;
+        current[joined] = 0;
+    }
+    return false; /* a loop of links */
+}
