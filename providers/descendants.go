@@ -1,0 +1,64 @@
+package providers
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// killTree ends a process and what descends from it. The tree is read before anything dies, since a child whose
+// parent is gone is no longer found by it; then everything is stopped first, so that nothing forks meanwhile. A
+// process that was given away to another parent before (a daemon) is not found: without a grant to run programs
+// there can be none.
+func killTree(p *Process) error {
+	if p.Signal(unix.SIGSTOP) != nil {
+		return os.ErrProcessDone
+	}
+	var rest []int // process descriptors: a number may change hands
+	seen := map[int]bool{p.pid: true}
+	for grew := true; grew; {
+		grew = false
+		for pid := range seen {
+			for _, child := range children(pid) {
+				if seen[child] {
+					continue
+				}
+				seen[child], grew = true, true
+				if fd, err := unix.PidfdOpen(child, 0); err == nil {
+					unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
+					rest = append(rest, fd)
+				}
+			}
+		}
+	}
+	err := p.Signal(unix.SIGKILL)
+	for _, fd := range rest {
+		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		unix.Close(fd)
+	}
+	return err
+}
+
+// children reads the process numbers of all children, by whichever thread they were made.
+func children(pid int) []int {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, t := range tasks {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, t.Name()))
+		if err != nil {
+			continue
+		}
+		for _, f := range strings.Fields(string(data)) {
+			if n, err := strconv.Atoi(f); err == nil {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+//go:build linux && (amd64 || arm64)
+
+package initproc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/providers/plan"
+)
+
+// rights is every file right that a Landlock ABI can hold: all of them are handled, so that what no rule grants is
+// refused.
+func rights(abi int) landlock.AccessFSSet {
+	switch {
+	case abi >= 9:
+		return 1<<17 - 1
+	case abi >= 5:
+		return 1<<16 - 1
+	case abi >= 3:
+		return 1<<15 - 1
+	case abi == 2:
+		return 1<<14 - 1
+	}
+	return 1<<13 - 1
+}
+
+// What each kind of access is, for a folder and what is beneath it.
+const (
+	readRights  = ll.AccessFSReadFile | ll.AccessFSReadDir
+	writeRights = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRefer |
+		ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeDir | ll.AccessFSMakeReg |
+		ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym
+	// A rule on a file can have no more than these.
+	fileRights = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate |
+		ll.AccessFSIoctlDev | ll.AccessFSResolveUnix
+)
+
+// restrictFiles puts Landlock on this thread and returns the kernel's ABI. The library's own enforcement is for all
+// threads of a process; here only the one that execs counts.
+func restrictFiles(b *plan.Boundary) (int, error) {
+	abi, err := ll.LandlockGetABIVersion()
+	if err != nil || abi < 1 {
+		return 0, fmt.Errorf("this kernel has no Landlock, or does not permit it here: %w", err)
+	}
+	config := landlock.Config{HandledAccessFS: rights(abi)}
+	if abi >= 6 {
+		config.Scoped = ll.ScopeSignal | ll.ScopeAbstractUnixSocket
+	}
+	rules := make([]landlock.Rule, 0, len(b.Rules))
+	for _, r := range b.Rules {
+		rule, err := ruleFor(r, config.HandledAccessFS)
+		if err != nil {
+			return 0, err
+		}
+		if rule != nil {
+			rules = append(rules, rule)
+		}
+	}
+	fd, flags, err := config.NewRulesetFD(rules...)
+	if err != nil {
+		return 0, fmt.Errorf("landlock: %w", err)
+	}
+	if fd < 0 {
+		return 0, errors.New("landlock: the library made no ruleset")
+	}
+	defer unix.Close(fd)
+	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(fd), uintptr(flags), 0); e != 0 {
+		return 0, fmt.Errorf("landlock: restrict: %w", e)
+	}
+	return abi, nil
+}
+
+// ruleFor translates one rule by what lies at its path; nil skips an optional one that is missing.
+func ruleFor(r plan.Rule, handled landlock.AccessFSSet) (landlock.Rule, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(r.Path, &st); err != nil {
+		if r.Optional {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("expose %s: %w", r.Path, err)
+	}
+	var access landlock.AccessFSSet
+	if r.Access&plan.Read != 0 {
+		access |= readRights
+	}
+	if r.Access&plan.Write != 0 {
+		access |= writeRights
+	}
+	if r.Access&plan.Execute != 0 {
+		access |= ll.AccessFSExecute
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		// Devices and sockets beneath a folder are reached by a rule of their own only.
+	case unix.S_IFSOCK:
+		access &= fileRights
+		if r.Access&plan.Write != 0 {
+			access |= ll.AccessFSResolveUnix
+		}
+	case unix.S_IFCHR, unix.S_IFBLK:
+		access &= fileRights
+		if r.Access&plan.Device != 0 {
+			access |= ll.AccessFSIoctlDev
+		}
+	default:
+		access &= fileRights
+	}
+	access &= handled
+	if access == 0 {
+		return nil, nil
+	}
+	rule := landlock.PathAccess(access, r.Path)
+	if r.Optional {
+		rule = rule.IgnoreIfMissing()
+	}
+	return rule, nil
+}
+
+// degraded says what this kernel could not hold, for the start's log.
+func degraded(abi int, b *plan.Boundary) []string {
+	var notes []string
+	for _, d := range []struct {
+		before int
+		text   string
+	}{
+		{2, "Landlock ABI 1: moving files between folders is refused"},
+		{3, "before Landlock ABI 3: truncate is refused by the filter"},
+		{5, "before Landlock ABI 5: ioctl on devices beneath exposed folders is not held"},
+		{6, "before Landlock ABI 6: abstract unix sockets are not held; signals reach the program itself only"},
+		{9, "before Landlock ABI 9: connecting to named unix sockets is not held"},
+	} {
+		if abi < d.before {
+			notes = append(notes, d.text)
+		}
+	}
+	if b.Outside == "" {
+		notes = append(notes, "the profile exposes every file: there is no file boundary to prove")
+	}
+	return notes
+}

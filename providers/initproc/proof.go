@@ -1,0 +1,68 @@
+//go:build linux && (amd64 || arm64)
+
+package initproc
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/providers/plan"
+)
+
+// prove tries, on the thread that will exec, things that must now fail, each with the error that only the boundary
+// gives. A boundary that was applied in part, or to another thread, shows here.
+func prove(b *plan.Boundary) error {
+	for _, t := range trials(b) {
+		if err := t.try(); err != t.want {
+			return fmt.Errorf("the boundary does not hold: %s gave %v, not %v. Nothing was run. Another security module or an older filter may be interfering; os-sandbox=subprocess runs without a kernel boundary", t.what, describe(err), t.want)
+		}
+	}
+	return nil
+}
+
+func describe(err error) string {
+	if err == nil {
+		return "success"
+	}
+	return err.Error()
+}
+
+type trial struct {
+	what string
+	try  func() error
+	want unix.Errno
+}
+
+func trials(b *plan.Boundary) []trial {
+	t := []trial{
+		{"making a user namespace", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }, unix.EPERM},
+		{"a socket of a family outside the list", func() error { return open(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)) }, unix.EACCES},
+		{"io_uring", func() error {
+			_, _, e := unix.Syscall(unix.SYS_IO_URING_SETUP, 0, 0, 0)
+			return e
+		}, unix.ENOSYS},
+	}
+	if !b.Filter.Inet {
+		t = append(t, trial{"an internet socket without a network rule", func() error {
+			return open(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		}, unix.EACCES})
+	}
+	if b.Outside != "" {
+		flags := unix.O_RDONLY
+		what := "opening " + b.Outside
+		if b.OutsideWrite {
+			flags, what = unix.O_WRONLY, what+" for writing"
+		}
+		t = append(t, trial{what, func() error { return open(unix.Open(b.Outside, flags|unix.O_CLOEXEC, 0)) }, unix.EACCES})
+	}
+	return t
+}
+
+// open closes what should not have been opened.
+func open(fd int, err error) error {
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}

@@ -1,0 +1,117 @@
+// Package landlock is the default provider: Landlock for files, seccomp for everything that is a system call. It
+// needs no privilege and no helper, works for root, for others and in an unprivileged container, and keeps the
+// host's process numbers.
+//
+// What it does not hold: stat and other reads of metadata outside the exposed paths; changes of metadata where
+// something is writable; hosts and ports (the Python layer's, until the broker); named unix sockets on kernels
+// before Landlock ABI 9; anything that the kernel itself gets wrong.
+//
+// This package decides on paths and writes them into the plan. The kernel calls are init's (providers/initproc).
+package landlock
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+	"github.com/pysandboxes/pysandboxes/providers/contract"
+	"github.com/pysandboxes/pysandboxes/providers/plan"
+	"github.com/pysandboxes/pysandboxes/providers/seccomp"
+)
+
+// Provider is os-sandbox=landlock.
+type Provider struct{}
+
+// Name is "landlock".
+func (Provider) Name() string { return "landlock" }
+
+// Probe asks the kernel for both mechanisms.
+func (p Provider) Probe() contract.Report {
+	r := contract.Report{Name: p.Name()}
+	abi, err := ABI()
+	if err != nil {
+		r.Why = err.Error()
+		r.How = "It needs Linux 5.13 or newer with landlock among the security modules (lsm= on the kernel's command line), and a container runtime that permits its system calls (Docker 23 or newer)."
+		return r
+	}
+	if err := seccomp.Probe(); err != nil {
+		r.Why = err.Error()
+		r.How = "A container runtime's seccomp profile may be refusing it."
+		return r
+	}
+	r.Usable = true
+	r.Enforces = []string{
+		"files: reading, writing, making, removing and running them, by path",
+		"running programs and making processes, by grant",
+		"socket families and types; internet sockets exist only where the profile has a network rule",
+		"ptrace, other processes' memory, mounts, namespaces, io_uring, kernel modules, keys, shared memory segments",
+	}
+	for _, g := range kernelGaps {
+		if abi < g.before {
+			r.Gaps = append(r.Gaps, g.text)
+		}
+	}
+	return r
+}
+
+// Holds says what the kernel enforces. Metadata is not among it: Landlock does not judge stat.
+func (Provider) Holds() contract.Holds {
+	return contract.Holds{Files: true, Exec: true, Sockets: true}
+}
+
+// Prepare writes the plan. It refuses what it would have to drop: a DEST, and an ignore rule inside an exposed tree.
+func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Command, error) {
+	if err := contract.RefuseMoved(pol, p.Name()); err != nil {
+		return contract.Command{}, err
+	}
+	held, err := ignored(pol)
+	if err != nil {
+		return contract.Command{}, err
+	}
+	rules, err := rulesFor(pol, c)
+	if err != nil {
+		return contract.Command{}, err
+	}
+	outside, write := provable(rules)
+	writable := false
+	for _, e := range pol.Exposures() {
+		writable = writable || e.Write
+	}
+	return contract.Command{
+		Provider: p.Name(),
+		Child:    c,
+		Limits:   contract.LimitsOf(pol),
+		Boundary: &plan.Boundary{
+			Rules: rules,
+			Filter: seccomp.Needs{
+				Inet:         pol.NetNeeded(),
+				Exec:         pol.GrantsExec(),
+				Fork:         pol.GrantsExec(),
+				UnixDatagram: writable,
+				Metadata:     writable,
+			},
+			KeepCaps:     keptCapabilities(pol),
+			Outside:      outside,
+			OutsideWrite: write,
+		},
+		Gaps: append(held, p.Gaps(pol)...),
+	}, nil
+}
+
+// Gaps lists what of this policy is not held.
+func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
+	gaps := contract.LimitGaps(pol, os.Geteuid() == 0)
+	abi, _ := ABI() // an unusable kernel is Probe's to report
+	for _, e := range pol.Exposures() {
+		switch {
+		case !e.Exists:
+			gaps = append(gaps, contract.Gap{Rule: e.Pos, Text: fmt.Sprintf("%s does not exist: the kernel can grant only what exists when the sandbox starts; make it before, or expose its folder", e.Source)})
+		case e.Write && abi == 1 && !e.File:
+			gaps = append(gaps, contract.Gap{Rule: e.Pos, Text: fmt.Sprintf("moving files between folders of %s is refused: this kernel's Landlock (ABI 1) cannot permit it", e.Source)})
+		}
+	}
+	if pol.NetNeeded() {
+		gaps = append(gaps, contract.Gap{Text: "which hosts and ports are reached is held by the Python layer; the kernel holds the kinds of sockets"})
+	}
+	return gaps
+}

@@ -1,0 +1,43 @@
+package providers
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// childInfo is siginfo_t as waitid fills it (128 bytes on every Linux).
+type childInfo struct {
+	signo, errno, code int32
+	_                  int32
+	pid                int32
+	uid                uint32
+	status             int32
+	_                  [100]byte
+}
+
+var _ [128]byte = [unsafe.Sizeof(childInfo{})]byte{}
+
+// Values of si_code for SIGCHLD (asm-generic/siginfo.h).
+const (
+	cldExited = 1
+	cldKilled = 2
+	cldDumped = 3
+)
+
+func (c childInfo) decode() Status {
+	if c.code == cldKilled || c.code == cldDumped {
+		return Status{Signal: syscall.Signal(c.status)}
+	}
+	return Status{Code: int(c.status)}
+}
+
+// waitPidfd waits for the one child that the descriptor names.
+func waitPidfd(pidfd int, info *childInfo, options int) error {
+	_, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_PIDFD, uintptr(pidfd), uintptr(unsafe.Pointer(info)), uintptr(options), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
