@@ -1,0 +1,180 @@
+"""A call from the application's side: what travels there, what comes back, and in whose thread.
+
+The calling thread itself reads the socket (``_core.call_next``), so that nothing stands between a call and its answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from _pickle import dumps, loads
+from time import monotonic
+
+from . import _core
+from ._exceptions import SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
+from ._wire import CANCELLED, EXCEPTION, LOG, RESULT, STDERR, STDOUT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TextIO
+
+
+def payload_of(module: str, qualname: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+    """What a CALL carries. An argument that cannot be pickled is named in the error."""
+    try:
+        return dumps((module, qualname, args, kwargs), 5)
+    except Exception as exc:
+        culprit = _unpicklable(args, kwargs)
+        raise SandBoxError(
+            f"{culprit} of {module}.{qualname} cannot be sent into the sandbox: {type(exc).__name__}: {exc}; "
+            "arguments travel as pickles, so pass plain values, or objects whose class is at the top level of a module "
+            "(no lambda, no local function, no open file, no lock)"
+        ) from exc
+
+
+def _unpicklable(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    named = [(f"argument {place}", value) for place, value in enumerate(args, 1)]
+    named += [(f"argument {name!r}", value) for name, value in kwargs.items()]
+    for name, value in named:
+        try:
+            dumps(value, 5)
+        except Exception:
+            return f"{name} ({_kind(value)})"
+    return "an argument"
+
+
+def _kind(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def perform(handle: int, payload: bytes, name: str, timeout: float | None) -> Reply:
+    """Send a call and wait for what comes of it; ``timeout`` in seconds, None waits for ever.
+
+    Whatever interrupts the wait (Ctrl-C, a failing ``sys.stdout``) cancels the call in the sandbox.
+    """
+    call_id = begin(handle, payload)
+    deadline = None if timeout is None else monotonic() + timeout
+    reply = Reply()
+    try:
+        while True:
+            wait = -1.0 if deadline is None else max(0.0, deadline - monotonic())
+            event = _core.call_next(handle, call_id, wait)
+            if event is None:
+                raise timed_out(name, timeout)
+            if reply.take(*event):
+                break
+    except BaseException as exc:
+        cancel(handle, call_id)
+        if type(exc) is RuntimeError:
+            raise failure(exc) from None
+        raise
+    return reply
+
+
+class Reply:
+    """Takes the events of one call: output to the caller's streams at once, the outcome for later."""
+
+    __slots__ = ("_data", "_decoders", "_descriptor", "_kind", "_rich")
+
+    def __init__(self) -> None:
+        self._kind = 0
+        self._data: bytes | None = None
+        self._rich: bytes | None = None
+        self._descriptor: str | None = None
+        self._decoders: dict[int, Any] | None = None
+
+    def take(self, kind: int, data: bytes | None, rich: bytes | None, descriptor: str | None) -> bool:
+        """Act on one event; True when it was the last of its call."""
+        if kind == RESULT or kind == EXCEPTION or kind == CANCELLED:
+            self._kind, self._data, self._rich, self._descriptor = kind, data, rich, descriptor
+            return True
+        if data:
+            if kind == STDOUT:
+                self._write(sys.stdout, kind, data)
+            elif kind == STDERR:
+                self._write(sys.stderr, kind, data)
+            elif kind == LOG:
+                log(data)
+        return False
+
+    def outcome(self) -> Any:
+        """The call's result, or its exception raised."""
+        if self._kind == RESULT:
+            # The transport has validated every opcode of it (core/unpickle).
+            return loads(self._data or b"")
+        if self._kind == CANCELLED:
+            from asyncio import CancelledError
+
+            raise CancelledError
+        raise exception(self._descriptor, self._rich)
+
+    def _write(self, stream: TextIO | None, kind: int, data: bytes) -> None:
+        if stream is None:
+            return
+        if self._decoders is None:
+            self._decoders = {}
+        decoder = self._decoders.get(kind)
+        if decoder is None:
+            import codecs
+
+            decoder = self._decoders[kind] = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        text = decoder.decode(data)
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            encoding = getattr(stream, "encoding", None) or "ascii"
+            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+
+
+def exception(descriptor: str | None, rich: bytes | None) -> BaseException:
+    """The exception that an EXCEPTION event tells of."""
+    from json import loads as from_json
+
+    from ._rebuild import rebuild
+
+    try:
+        fields = from_json(descriptor or "")
+        if isinstance(fields, dict):
+            return rebuild(fields, rich)
+    except (ValueError, RecursionError):
+        pass
+    return SandBoxProtocolError("the sandboxed call failed, and its account of how cannot be read")
+
+
+def log(data: bytes) -> None:
+    from ._logs import handle
+    from ._msgpack import unpack_map
+
+    fields = unpack_map(data)
+    if fields is not None:
+        handle(fields)
+
+
+def begin(handle: int, payload: bytes) -> int:
+    """Send a call. An error means that the sandbox has not got it (``undelivered``)."""
+    try:
+        return _core.call_begin(handle, payload)
+    except RuntimeError as exc:
+        error = failure(exc)
+        error.undelivered = True
+        raise error from None
+
+
+def cancel(handle: int, call_id: int) -> None:
+    """Let go of a call; a sandbox that is gone meanwhile has nothing to cancel."""
+    try:
+        _core.call_cancel(handle, call_id)
+    except RuntimeError:
+        return
+
+
+def timed_out(name: str, timeout: float | None) -> SandBoxTimeoutError:
+    return SandBoxTimeoutError(f"{name} has not answered within {timeout:g} s (@sandbox(timeout={timeout:g}))")
+
+
+def failure(exc: RuntimeError) -> SandBoxError:
+    """The exception for an error of the engine, whose text is a JSON object ``{"kind", "message", ...}``."""
+    from ._native import error_from
+
+    return error_from(exc)

@@ -1,0 +1,79 @@
+"""Start of a sandboxed interpreter in partial mode, from ``python ... -c BOOT`` to the serving loop.
+
+Everything of ours that the child will ever need is imported here, before ``_guard.arm()``: from then on imports, files
+and calls are the program's, and are charged to its profile.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import _context, _guard, _main_module, _sandbox
+from ._logs import Forwarder
+from ._serve import Server
+from ._streams import Output, outlet
+from ._wire import STDERR, STDOUT, unpack_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+#: Ready for the program's own ``from pysandboxes import ...``.
+PRELOADED = (_context, _sandbox, _guard.RestrictedUnpicklingError)
+
+
+def boot_source(package: str) -> str:
+    """The program text of a child: loads this package from ``package`` and nowhere else, then serves.
+
+    The package is loaded from its folder by name, not searched for: a ``pysandboxes`` in the working directory or on
+    the path is never looked at.
+    """
+    return (
+        "import sys\n"
+        "from _frozen_importlib import module_from_spec\n"
+        "from _frozen_importlib_external import spec_from_file_location\n"
+        f"folder = {package!r}\n"
+        "spec = spec_from_file_location('pysandboxes', folder + '/__init__.py', submodule_search_locations=[folder])\n"
+        "sys.modules['pysandboxes'] = package = module_from_spec(spec)\n"
+        "if '' in sys.path: sys.path.remove('')\n"
+        "spec.loader.exec_module(package)\n"
+        "from pysandboxes._child import main\n"
+        "main()\n"
+    )
+
+
+def main() -> NoReturn:
+    """Set this interpreter up as the application described it, arm the guard, serve, end."""
+    expected = _guard.package()
+    found = __file__.rpartition("/")[0]
+    if found != expected:
+        _die(f"the package was loaded from {found}, but the application's is {expected}")
+    settings = unpack_settings(_guard.extra())
+    sys.path[:] = settings.get("path", sys.path)
+    sys.argv[:] = settings.get("argv", [""])
+    sys.stdout = Output(STDOUT)
+    sys.stderr = Output(STDERR)
+    (main_path,) = settings.get("main", [""])
+    (main_package,) = settings.get("main-package", [""])
+    (level,) = settings.get("log-level", ["30"])
+    server = Server(Forwarder(_send_record, _guard.pack, int(level)))
+    if "asyncio" in settings:
+        server.loop.prepare()
+    _main_module.install(main_path, main_package)
+    _guard.arm()
+    server.run()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(0)
+
+
+def _send_record(kind: int, record: bytes) -> None:
+    _guard.send(kind, outlet.get().id, record)
+
+
+def _die(why: str) -> NoReturn:
+    stream = sys.__stderr__
+    if stream is not None:
+        stream.write(f"pysandboxes: this sandboxed interpreter does not start: {why}\n")
+        stream.flush()
+    sys.exit(125)

@@ -1,0 +1,174 @@
+"""An exception of the sandbox as data: the descriptor and the rich form that the application builds it again from.
+
+Runs in the sandboxed interpreter. Nothing here trusts the exception: its ``__str__``, ``__reduce__`` and attributes
+may be the program's own and may raise, recurse or lie. The application checks everything again.
+"""
+
+from __future__ import annotations
+
+from _pickle import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+# Budgets below those of the protocol (docs/implementation.md), so that an honest child never meets them.
+MAX_DEPTH = 12
+MAX_TEXT = 16 * 1024
+MAX_NODES = 64
+MAX_GROUP = 32
+HEAD_FRAMES, TAIL_FRAMES = 40, 60
+MAX_LINE = 400
+MAX_RICH = 64 * 1024
+
+_ATOMS = (type(None), bool, int, float, complex, str, bytes)
+_SEQUENCES = (list, tuple, set, frozenset)
+#: Folder of this package: its own frames are left out of tracebacks.
+_OURS = __file__.rpartition("/")[0] + "/"
+
+
+class Describer:
+    """Describes one raised exception with all that hangs on it; ``source`` reads a line of a file, or says ""."""
+
+    def __init__(self, source: SourceReader) -> None:
+        self.source = source
+        self.nodes = 0
+        self.seen: set[int] = set()
+
+    def describe(
+        self, exc: BaseException, denials: list[dict[str, Any]] | None = None, depth: int = 0
+    ) -> dict[str, Any]:
+        self.nodes += 1
+        self.seen.add(id(exc))
+        kind = type(exc)
+        module = kind.__module__
+        own = getattr(exc, "denials", None)
+        records = list(own) if isinstance(own, (list, tuple)) else []
+        records += [record for record in denials or () if record not in records]
+        group = exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
+        notes = getattr(exc, "__notes__", ())
+        return {
+            "module": "__main__" if module == "__mp_main__" else clip(str(module), 1024),
+            "qualname": clip(kind.__qualname__, 1024),
+            "message": clip(text_of(exc)),
+            "base": not isinstance(exc, Exception),
+            "frames": self.frames(exc.__traceback__),
+            "denials": [record for record in records if isinstance(record, dict)],
+            "notes": [clip(str(note), 4096) for note in notes[:16]] if isinstance(notes, list) else [],
+            "cause": self.linked(exc.__cause__, depth),
+            "context": self.linked(exc.__context__, depth),
+            "suppress": exc.__suppress_context__,
+            "exceptions": [part for part in (self.linked(e, depth) for e in group[:MAX_GROUP]) if part],
+        }
+
+    def linked(self, exc: BaseException | None, depth: int) -> dict[str, Any] | None:
+        if exc is None or id(exc) in self.seen or depth >= MAX_DEPTH or self.nodes >= MAX_NODES:
+            return None
+        return self.describe(exc, depth=depth + 1)
+
+    def frames(self, traceback: TracebackType | None) -> list[list[Any]]:
+        """``[file, line, function, source]`` of each frame, outermost first, without the serving loop's own."""
+        steps = []
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            if not code.co_filename.startswith(_OURS):
+                steps.append((code, traceback.tb_lineno))
+            traceback = traceback.tb_next
+        if len(steps) > HEAD_FRAMES + TAIL_FRAMES:
+            steps = steps[:HEAD_FRAMES] + steps[-TAIL_FRAMES:]
+        return [
+            [clip(code.co_filename, 1024), line or 0, clip(code.co_qualname, 256), self.source.line(code.co_filename, line)]
+            for code, line in steps
+        ]
+
+
+class SourceReader:
+    """Lines of source files, for tracebacks. What may not be read has no line; nothing is asked twice."""
+
+    MAX_FILES = 64
+
+    def __init__(self) -> None:
+        self.files: dict[str, list[bytes]] = {}
+
+    def line(self, path: str, number: int | None) -> str:
+        if not number or path.startswith("<"):
+            return ""
+        lines = self.files.get(path)
+        if lines is None:
+            if len(self.files) >= self.MAX_FILES:
+                self.files.clear()
+            try:
+                with open(path, "rb") as file:
+                    lines = file.read(4 << 20).splitlines()
+            except (OSError, ValueError):
+                lines = []
+            self.files[path] = lines
+        if number > len(lines):
+            return ""
+        return clip(lines[number - 1].decode("utf-8", "replace").strip(), MAX_LINE)
+
+
+def text_of(exc: BaseException) -> str:
+    try:
+        return str(exc)
+    except BaseException:
+        return f"<the text of this {type(exc).__qualname__} cannot be had>"
+
+
+def clip(text: str, limit: int = MAX_TEXT) -> str:
+    """``text`` as an exact str that is valid UTF-8, and short: its middle gives way."""
+    text = str.__str__(text).encode("utf-8", "backslashreplace").decode()
+    if len(text) > limit:
+        text = f"{text[: limit * 2 // 3]} ... {text[len(text) - limit // 4 :]}"
+    return text
+
+
+def rich_form(exc: BaseException) -> bytes | None:
+    """Pickle of ``(args, attributes)``, of plain data only, or None where even the arguments are more than that.
+
+    The arguments are those the nearest builtin class would be made from again; attributes that are no plain data stay
+    behind. No class and no function is named in it.
+    """
+    base = builtin_base(type(exc))
+    try:
+        reduced = base.__reduce__(exc)
+        args = reduced[1] if isinstance(reduced, tuple) and len(reduced) > 1 else exc.args
+        if isinstance(exc, BaseExceptionGroup):
+            args = (exc.message,)  # the parts come by their own descriptors
+        state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else {}
+        if not is_data(args):
+            return None
+        attributes = {
+            name: value
+            for name, value in (state.items() if isinstance(state, dict) else ())
+            if type(name) is str and not name.startswith("__") and name not in ("denials",) and is_data(value)
+        }
+        data = dumps((args, attributes), 5)
+    except BaseException:
+        return None
+    return data if len(data) <= MAX_RICH else None
+
+
+def builtin_base(kind: type[BaseException]) -> type[BaseException]:
+    for base in kind.__mro__:
+        if base.__module__ == "builtins" and issubclass(base, BaseException):
+            return base
+    return BaseException
+
+
+def is_data(value: object, depth: int = 0) -> bool:
+    """Whether ``value`` is made of builtin values alone (exact types, no cycle, bounded)."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return True
+    if depth > 8:
+        return False
+    if kind in _SEQUENCES:
+        return len(value) <= 10_000 and all(is_data(item, depth + 1) for item in value)  # type: ignore[arg-type,attr-defined]
+    if kind is dict:
+        return len(value) <= 10_000 and all(  # type: ignore[arg-type]
+            is_data(key, depth + 1) and is_data(item, depth + 1)
+            for key, item in value.items()  # type: ignore[attr-defined]
+        )
+    return False

@@ -1,0 +1,267 @@
+"""A sandbox as the application drives it: start, calls, restart with its ``init_fn``, end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import RLock, allocate_lock
+
+from . import _binary, _context, _spec
+from ._asyncio import Pump
+from ._call import Reply, payload_of, perform
+from ._exceptions import SandBoxError, SandBoxProtocolError
+from ._generators import remote_async_generator, remote_generator
+from ._native import Sandbox
+from ._registry import module_of
+from ._wire import INTERNAL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+    from typing import Any
+
+    from ._context import Rule
+    from ._sandbox import Target
+
+#: Seconds that running calls have to finish when a sandbox is left.
+DRAIN_TIMEOUT = 30.0
+CLOSED = "this sandbox is closed: its `with sandboxes()` block has ended"
+FORKED = (
+    "this process was forked from the one that opened the sandbox, which belongs to that one: open a sandbox in this process, "
+    "or start it fresh (multiprocessing: `set_start_method('spawn')`)"
+)
+
+
+class Live:
+    """One sandbox that was opened, until it is closed.
+
+    ``open``: calls may go to it. ``direct``: ``os-sandbox=none``, functions run in the application itself.
+    """
+
+    def __init__(self, native: Sandbox, init_fn: Callable[[], object] | None, graceful: bool) -> None:
+        self.native = native
+        self.handle = native.handle
+        self.direct = native.provider() == "none"
+        self.open = True
+        self.forked = False
+        self._init_fn = init_fn
+        self._graceful = graceful
+        self._ready = False
+        self._generation = -1
+        self._lock = RLock()
+        self._pumps: dict[asyncio.AbstractEventLoop, Pump] = {}
+        self._pumps_lock = allocate_lock()
+
+    # ---- life -----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Have an interpreter that is up and initialised, a new one where the last has died."""
+        with self._lock:
+            self._check()
+            if self.direct:
+                if not self._ready and self._init_fn is not None:
+                    _context._run_init(self._init_fn)
+                self._ready = True
+                return
+            if self._ready:
+                return
+            generation = self.native.ensure()
+            if generation != self._generation:
+                self._drop_pumps()
+                if self._init_fn is not None:
+                    payload = payload_of(*named(self._init_fn), (), {})
+                    perform(self.handle, payload, "init_fn", None).outcome()
+                self._generation = generation
+            self._ready = True
+
+    def reload(self) -> None:
+        with self._lock:
+            self._check()
+            if not self.direct:
+                self.native.reload()
+            self._ready = False
+            self.start()
+
+    def close(self) -> None:
+        """End the sandbox; running calls finish first, where it is closed gracefully."""
+        with self._lock:
+            was_open, self.open = self.open, False
+            if self in _context.opened:
+                _context.opened.remove(self)
+        if not was_open or self.forked:
+            return
+        try:
+            self.native.stop(self._graceful, DRAIN_TIMEOUT)
+        finally:
+            self._drop_pumps()
+        report = self.native.learn_report()
+        if report and sys.stderr is not None:
+            sys.stderr.write(report if report.endswith("\n") else report + "\n")
+
+    def _check(self) -> None:
+        if self.forked:
+            raise SandBoxError(FORKED)
+        if not self.open:
+            raise SandBoxError(CLOSED)
+
+    # ---- what a handle tells ----------------------------------------------------------------------------------------
+
+    def pid(self) -> int:
+        self._check()
+        return os.getpid() if self.direct else self.native.pid()
+
+    def provider(self) -> str:
+        self._check()
+        return self.native.provider()
+
+    def stats(self) -> dict[str, Any]:
+        self._check()
+        return self.native.stats()
+
+    # ---- calls ------------------------------------------------------------------------------------------------------
+
+    def call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        payload = payload_of(target.module, target.qualname, args, kwargs)
+        return self._perform(payload, target.name, target.timeout, target.idempotent).outcome()
+
+    async def acall(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        payload = payload_of(target.module, target.qualname, args, kwargs)
+        reply = await self._aperform(payload, target.name, target.timeout, target.idempotent)
+        return reply.outcome()
+
+    def generate(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Generator[Any, Any, Any]:
+        def step(operation: str, arguments: tuple[Any, ...]) -> Any:
+            payload = payload_of(INTERNAL, operation, arguments, {})
+            return self._perform(payload, target.name, target.timeout, False).outcome()
+
+        return remote_generator(lambda: self.call(target, args, kwargs), step)
+
+    def agenerate(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, Any]:
+        async def step(operation: str, arguments: tuple[Any, ...]) -> Any:
+            payload = payload_of(INTERNAL, operation, arguments, {})
+            return (await self._aperform(payload, target.name, target.timeout, False)).outcome()
+
+        return remote_async_generator(lambda: self.acall(target, args, kwargs), step)
+
+    def _perform(self, payload: bytes, name: str, timeout: float | None, idempotent: bool) -> Reply:
+        if not self._ready or self.forked or not self.open:
+            self.start()
+        attempts = 2
+        while True:
+            attempts -= 1
+            try:
+                return perform(self.handle, payload, name, timeout)
+            except SandBoxProtocolError as exc:
+                self._ready = False
+                # Not delivered at all: the interpreter had died before, and a new one may have the call.
+                if not attempts or not (idempotent or getattr(exc, "undelivered", False)):
+                    raise
+            self.start()
+
+    async def _aperform(self, payload: bytes, name: str, timeout: float | None, idempotent: bool) -> Reply:
+        from asyncio import get_running_loop
+
+        loop = get_running_loop()
+        attempts = 2
+        while True:
+            if not self._ready or self.forked or not self.open:
+                await loop.run_in_executor(None, self.start)
+            attempts -= 1
+            try:
+                return await self._pump(loop).perform(payload, name, timeout)
+            except SandBoxProtocolError as exc:
+                self._ready = False
+                if not attempts or not (idempotent or getattr(exc, "undelivered", False)):
+                    raise
+
+    def _pump(self, loop: asyncio.AbstractEventLoop) -> Pump:
+        pump = self._pumps.get(loop)
+        if pump is None:
+            with self._pumps_lock:
+                for other in [other for other in self._pumps if other.is_closed()]:
+                    self._pumps.pop(other).release()
+                pump = self._pumps[loop] = Pump(self.handle, loop)
+        return pump
+
+    def _drop_pumps(self) -> None:
+        with self._pumps_lock:
+            pumps = list(self._pumps.values())
+            self._pumps.clear()
+        for pump in pumps:
+            pump.close()
+
+
+def open_live(
+    *,
+    init_fn: Callable[[], object] | None,
+    profile: str | os.PathLike[str] | None,
+    envs: Mapping[str, str] | None,
+    python_args: Sequence[str] | None,
+    graceful: bool,
+    learn: bool | str | os.PathLike[str] | None,
+    rules: Mapping[str, Rule],
+    package: str | None,
+) -> Live:
+    """Open a sandbox by the arguments of :class:`sandboxes`. No interpreter runs yet: ``Live.start`` starts it."""
+    if init_fn is not None:
+        named(init_fn)
+    try:
+        binary = _binary.find()
+    except FileNotFoundError as exc:
+        raise SandBoxError(str(exc)) from None
+    spec = _spec.build(
+        profile=profile,
+        rules=rules,
+        envs=envs,
+        python_args=python_args,
+        learn=learn,
+        package=package,
+        binary=binary,
+    )
+    _once()
+    native = Sandbox(spec)
+    live = Live(native, init_fn, graceful)
+    notices = native.notices()
+    if notices:
+        import logging
+
+        for notice in notices:
+            logging.getLogger("Pysandboxes").warning("%s", notice)
+    return live
+
+
+def named(function: Any) -> tuple[str, str]:
+    """Module and name of an ``init_fn``, which the sandbox imports as it imports any function."""
+    from ._sandbox import _check_name
+
+    if not hasattr(function, "__code__") or not hasattr(function, "__qualname__"):
+        raise SandBoxError(
+            f"init_fn is a {type(function).__qualname__}: it has to be a function that is importable by its name"
+        )
+    _check_name(function)
+    return module_of(function), function.__qualname__
+
+
+_set_up = False
+
+
+def _once() -> None:
+    """What a process that opens sandboxes needs: marks in its forks, and an end for those that nobody leaves."""
+    global _set_up
+    if not _set_up:
+        _set_up = True
+        import atexit
+
+        os.register_at_fork(after_in_child=_forked)
+        atexit.register(_close_all)
+
+
+def _forked() -> None:
+    for live in _context.opened:
+        live.forked = True
+
+
+def _close_all() -> None:
+    for live in reversed(_context.opened[:]):
+        live.close()

@@ -1,0 +1,99 @@
+"""Log records across the border: made in the sandbox, handled by the application's loggers of the same name.
+
+A record crosses as plain values; its message is formatted, and its exception made text, in the sandbox. Both sides act
+only once the program itself has loaded ``logging``: the sandbox imports nothing for it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ._wire import LOG
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Callable
+    from typing import Any
+
+MAX_TEXT = 64 * 1024
+#: Fields of a record that cross, and the type each must have in the application.
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "name": str,
+    "levelno": int,
+    "levelname": str,
+    "msg": str,
+    "pathname": str,
+    "lineno": int,
+    "funcName": str,
+    "created": (int, float),
+    "threadName": str,
+    "exc_text": str,
+}
+
+
+class Forwarder:
+    """Sends the records of the root logger of a sandboxed interpreter; ``level`` is the application's root level."""
+
+    def __init__(self, send: Callable[[int, bytes], None], pack: Callable[[object], bytes], level: int) -> None:
+        self._send = send
+        self._pack = pack
+        self._level = level
+        self._installed = False
+
+    def install(self) -> None:
+        """Add the handler, once the program has loaded ``logging``."""
+        if self._installed:
+            return
+        logging = sys.modules.get("logging")
+        if logging is None or not hasattr(logging, "Handler") or not hasattr(logging, "root"):
+            return
+        self._installed = True
+        forwarder = self
+
+        class SandboxHandler(logging.Handler):  # type: ignore[misc,name-defined]
+            """Hands the records of this interpreter to the application."""
+
+            def emit(self, record: logging.LogRecord) -> None:  # type: ignore[name-defined]
+                try:
+                    forwarder.forward(record)
+                except Exception:
+                    self.handleError(record)
+
+        logging.root.addHandler(SandboxHandler())
+        logging.root.setLevel(self._level)
+
+    def forward(self, record: logging.LogRecord) -> None:
+        fields: dict[str, Any] = {name: getattr(record, name, None) for name in FIELDS}
+        fields["msg"] = record.getMessage()[:MAX_TEXT]
+        if record.exc_info and not record.exc_text:
+            formatter = sys.modules["logging"].Formatter()
+            fields["exc_text"] = formatter.formatException(record.exc_info)[:MAX_TEXT]
+        self._send(LOG, self._pack({name: value for name, value in fields.items() if value is not None}))
+
+
+def handle(fields: dict[str, Any]) -> None:
+    """Give a record that came from a sandbox to the application's logger of its name.
+
+    Fields of a wrong type are left out; file names are marked as the sandbox's, so that nobody opens them.
+    """
+    import logging
+
+    known = {
+        name: value
+        for name, value in fields.items()
+        if name in FIELDS and isinstance(value, FIELDS[name]) and not isinstance(value, bool)
+    }
+    known.setdefault("name", "pysandboxes")
+    known.setdefault("levelno", logging.WARNING)
+    known.setdefault("msg", "")
+    known["levelname"] = logging.getLevelName(known["levelno"])
+    path = known.get("pathname", "")
+    known["pathname"] = f"<sandbox:{path}>"
+    known["filename"] = path.rpartition("/")[2]
+    known["module"] = known["filename"].removesuffix(".py")
+    known["args"] = None
+    known["processName"] = "sandbox"
+    logger = logging.getLogger(known["name"])
+    if logger.isEnabledFor(known["levelno"]):
+        logger.handle(logging.makeLogRecord(known))

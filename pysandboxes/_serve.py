@@ -1,0 +1,279 @@
+"""The serving loop of a sandboxed interpreter: takes calls from the guard, performs them, sends what came of them.
+
+One thread at a time reads (inside ``_guard.recv``); the others wait there as standbys. Sync functions run in the
+thread that took the call, coroutines in the one loop thread, which is started at the first need.
+"""
+
+from __future__ import annotations
+
+import sys
+from _pickle import dumps, loads
+from _thread import allocate_lock, get_ident, start_new_thread
+from contextvars import Context
+from types import CoroutineType
+
+from . import _guard, _main_module
+from ._describe import Describer, SourceReader, rich_form
+from ._exceptions import SandBoxError
+from ._generators import Table
+from ._logs import Forwarder
+from ._registry import registered
+from ._streams import Outlet, outlet
+from ._wire import CALL, CANCEL, CANCELLED, EXCEPTION, INTERNAL, RESULT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from _thread import LockType
+    from collections.abc import Callable
+    from typing import Any
+
+CO_GENERATOR = 0x20
+CO_ASYNC_GENERATOR = 0x200
+
+
+class Call:
+    """One call under way: where its output goes, since when its denials count, and what is to be cancelled."""
+
+    __slots__ = ("cancelled", "done", "id", "mark", "name", "outlet", "task", "thread")
+
+    def __init__(self, call_id: int) -> None:
+        self.id = call_id
+        self.name = ""
+        self.outlet = Outlet(call_id)
+        self.mark = _guard.mark()
+        self.thread = get_ident()
+        self.task: asyncio.Task[Any] | None = None
+        self.cancelled = False
+        self.done: LockType = allocate_lock()
+        self.done.acquire()
+
+
+class Server:
+    """Performs calls until the guard says stop."""
+
+    def __init__(self, forwarder: Forwarder) -> None:
+        self.calls: dict[int, Call] = {}
+        self.loop = LoopThread()
+        self.sources = SourceReader()
+        self.generators = Table()
+        self.forwarder = forwarder
+        # Operations of our own, by their names in a payload.
+        self.internal: dict[str, Callable[..., Any]] = {
+            "send": lambda number, value: self.generators.step(number, "send", value),
+            "throw": lambda number, value: self.generators.step(number, "throw", value),
+            "close": self.generators.close,
+            "asend": lambda number, value: self.generators.astep(number, "asend", value),
+            "athrow": lambda number, value: self.generators.astep(number, "athrow", value),
+            "aclose": self.generators.aclose,
+        }
+
+    def run(self) -> None:
+        """Serve in the main thread; returns when told to stop and the last call is over."""
+        self.work()
+        while self.calls:
+            for call in list(self.calls.values()):
+                call.done.acquire()
+                call.done.release()
+
+    def work(self) -> None:
+        while True:
+            try:
+                message = _guard.recv()
+                if message is None:
+                    return
+                kind, call_id, payload, spare = message
+                if not spare:
+                    start_new_thread(self.work, ())
+                if kind == CALL:
+                    Context().run(self.perform, call_id, payload or b"")
+                elif kind == CANCEL:
+                    self.cancel(call_id)
+            except BaseException as exc:  # nothing may end a serving thread but the guard's word
+                _report("the serving loop of the sandbox", exc)
+
+    def perform(self, call_id: int, payload: bytes) -> None:
+        call = self.calls[call_id] = Call(call_id)
+        outlet.set(call.outlet)
+        try:
+            module, call.name, args, kwargs = loads(payload)
+            function = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
+            self.forwarder.install()
+            value = function(*args, **kwargs)
+            if type(value) is CoroutineType:
+                self.loop.start(self, call, value)
+                return
+            if _yields(value):
+                value = self.generators.add(value)
+        except BaseException as exc:
+            self.fail(call, exc)
+        else:
+            self.succeed(call, value)
+
+    def succeed(self, call: Call, value: object) -> None:
+        try:
+            data = dumps(value, 5)
+        except BaseException as exc:
+            self.fail(call, _unpicklable(call, value, exc))
+            return
+        call.outlet.close()
+        _guard.send(CANCELLED if call.cancelled else RESULT, call.id, None if call.cancelled else data)
+        self.over(call)
+
+    def fail(self, call: Call, exc: BaseException) -> None:
+        if call.cancelled:
+            call.outlet.close()
+            _guard.send(CANCELLED, call.id)
+            self.over(call)
+            return
+        recorded = _guard.denials(call.mark)
+        rich = rich_form(exc)
+        try:
+            descriptor = _guard.pack(Describer(self.sources).describe(exc, recorded))
+        except BaseException as second:
+            rich = None
+            descriptor = _guard.pack(_bare(exc, second))
+        call.outlet.close()
+        _guard.send(EXCEPTION, call.id, descriptor, rich)
+        self.over(call)
+
+    def over(self, call: Call) -> None:
+        self.calls.pop(call.id, None)
+        call.task = None
+        call.done.release()
+
+    def cancel(self, call_id: int) -> None:
+        """Cancel a coroutine. A sync function cannot be stopped from outside: what comes of it is thrown away."""
+        call = self.calls.get(call_id)
+        if call is None:
+            return
+        call.cancelled = True
+        self.loop.cancel(call)
+
+
+class LoopThread:
+    """The event loop in which the coroutines of all calls run."""
+
+    def __init__(self) -> None:
+        self.lock = allocate_lock()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any]) -> None:
+        context = Context()
+        context.run(outlet.set, call.outlet)
+        self._ensure().call_soon_threadsafe(self._begin, server, call, coroutine, context)
+
+    def cancel(self, call: Call) -> None:
+        loop = self.loop
+        if loop is not None:
+            loop.call_soon_threadsafe(self._cancel, call)
+
+    def _cancel(self, call: Call) -> None:
+        if call.task is not None:
+            call.task.cancel()
+
+    def _begin(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any], context: Context) -> None:
+        assert self.loop is not None
+        task = self.loop.create_task(self._run(server, call, coroutine), context=context)
+        call.task = task
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        if call.cancelled:
+            task.cancel()
+
+    async def _run(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any]) -> None:
+        try:
+            value = await coroutine
+            if _yields(value):
+                value = server.generators.add(value)
+        except BaseException as exc:
+            server.fail(call, exc)
+        else:
+            server.succeed(call, value)
+
+    def prepare(self) -> None:
+        """Load asyncio now: the application uses it, so its sandbox will."""
+        __import__("asyncio")
+
+    def _ensure(self) -> asyncio.AbstractEventLoop:
+        with self.lock:
+            if self.loop is None:
+                import asyncio
+
+                self.loop = asyncio.new_event_loop()
+                start_new_thread(self._forever, (self.loop,))
+            return self.loop
+
+    @staticmethod
+    def _forever(loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio
+
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+
+
+def resolve(module: str, qualname: str) -> Any:
+    """The function a call names: the one that ``@sandbox`` decorated under that name, else what the name means."""
+    if module == "__main__":
+        _main_module.load()
+    elif module not in sys.modules:
+        __import__(module)
+    function = registered(module, qualname)
+    if function is not None:
+        return function
+    found: Any = sys.modules[module]
+    try:
+        for name in qualname.split("."):
+            found = getattr(found, name)
+    except AttributeError:
+        raise SandBoxError(
+            f"the sandbox has no function {module}.{qualname}: it has to be found in its module by that name, "
+            "also when the module is imported a second time"
+        ) from None
+    return found
+
+
+def _yields(value: object) -> bool:
+    """Whether ``value`` is a generator that a generator function has just made."""
+    code = getattr(value, "gi_code", None) or getattr(value, "ag_code", None)
+    return code is not None and bool(code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR))
+
+
+def _unpicklable(call: Call, value: object, exc: BaseException) -> BaseException:
+    kind = type(value)
+    error = _guard.RestrictedUnpicklingError(
+        f"the result of {call.name} cannot leave the sandbox: a {kind.__module__}.{kind.__qualname__} "
+        f"cannot be pickled ({type(exc).__name__}: {exc}); return plain values"
+    )
+    error.__cause__ = exc if isinstance(exc, Exception) else None
+    return error
+
+
+def _bare(exc: BaseException, second: BaseException) -> dict[str, Any]:
+    """A descriptor of an exception that could not be described: its class, and why there is no more."""
+    kind = type(exc)
+    return {
+        "module": str(type.__dict__["__module__"].__get__(kind)),
+        "qualname": str(type.__dict__["__qualname__"].__get__(kind)),
+        "message": f"<it cannot be described: {type(second).__name__}>",
+        "base": not isinstance(exc, Exception),
+        "frames": [],
+        "denials": [],
+        "notes": [],
+        "cause": None,
+        "context": None,
+        "suppress": False,
+        "exceptions": [],
+    }
+
+
+def _report(where: str, exc: BaseException) -> None:
+    """A failure of our own on the interpreter's real stderr, which the application shows."""
+    try:
+        stream = sys.__stderr__
+        if stream is not None:
+            stream.write(f"pysandboxes: {where}: {type(exc).__name__}: {exc}\n")
+            stream.flush()
+    except BaseException:
+        return

@@ -1,0 +1,167 @@
+"""What the engine is told when a sandbox is opened: profile, rules, environment, and how to start the interpreter."""
+
+from __future__ import annotations
+
+import os
+import sys
+from base64 import b64encode
+
+from ._child import boot_source
+from ._exceptions import ConfigSyntaxError, SandBoxError
+from ._wire import pack_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ._context import Rule
+
+PROFILE = ".py-sandboxes"
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+# Flag of sys.flags -> the interpreter's option for it (those that change what a program's code means).
+_FLAGS = (
+    ("dont_write_bytecode", "-B"),
+    ("no_user_site", "-s"),
+    ("no_site", "-S"),
+    ("safe_path", "-P"),
+    ("isolated", "-I"),
+    ("ignore_environment", "-E"),
+)
+#: -X options of the application that are about its own process alone.
+_OWN_X_OPTIONS = frozenset({"importtime", "showrefcount", "tracemalloc", "perf", "presite", "pycache_prefix"})
+
+
+def build(
+    *,
+    profile: str | os.PathLike[str] | None,
+    rules: Mapping[str, Rule],
+    envs: Mapping[str, str] | None,
+    python_args: Sequence[str] | None,
+    learn: bool | str | os.PathLike[str] | None,
+    package: str | None,
+    binary: str,
+) -> dict[str, Any]:
+    """The specification that ``control.Open`` takes (bindings/control)."""
+    path, searched = find_profile(profile, package)
+    cwd = os.getcwd()
+    main_path, _ = main_module()
+    return {
+        "profile": path,
+        "searched": searched,
+        "rules": rules_of(rules),
+        "env": dict(os.environ if envs is None else envs),
+        "interpreter": sys.executable,
+        "python_args": [*interpreter_flags(), *(python_args or ()), "-c", boot_source(PACKAGE)],
+        "cwd": cwd,
+        "learn": learn_of(learn),
+        "extra": b64encode(pack_settings(settings(cwd))).decode(),
+        "package": PACKAGE,
+        "binary": binary,
+        "target": [main_path] if main_path else [],
+    }
+
+
+def find_profile(named: str | os.PathLike[str] | None, package: str | None) -> tuple[str | None, list[str]]:
+    """The profile to use, or None, and where it was looked for.
+
+    A named profile is used as it is; the engine says so when it is missing. Else the root of the package that opens the
+    sandbox comes before the working directory.
+    """
+    if named is not None:
+        path = os.path.abspath(os.path.expanduser(os.fspath(named)))
+        return path, [path]
+    searched = []
+    root = package_root(package)
+    if root:
+        searched.append(os.path.join(root, PROFILE))
+    default = os.path.join(os.getcwd(), PROFILE)
+    if default not in searched:
+        searched.append(default)
+    for path in searched:
+        if os.path.lexists(path):
+            return path, searched
+    return None, searched
+
+
+def package_root(package: str | None) -> str | None:
+    """Folder of a loaded top-level package."""
+    module = sys.modules.get(package) if package else None
+    folders = list(getattr(module, "__path__", ()))
+    return os.path.abspath(folders[0]) if folders else None
+
+
+def rules_of(rules: Mapping[str, Rule]) -> list[list[str]]:
+    """Keyword arguments as lines of a profile: ``python_import=["a", "b"]`` is two lines ``python-import=``."""
+    lines = []
+    for keyword, value in rules.items():
+        head, dot, tail = keyword.partition(".")
+        key = head.replace("_", "-") + dot + tail  # a provider's own keys (qemu.use_kvm) keep their spelling
+        for item in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
+            if isinstance(item, bool):
+                text = "true" if item else "false"
+            elif isinstance(item, (str, int)):
+                text = str(item)
+            elif isinstance(item, os.PathLike):
+                text = os.fsdecode(item)
+            else:
+                raise ConfigSyntaxError(
+                    f"code: the rule {keyword}= is a {type(item).__name__}; a rule's value is a str, an int, a bool, "
+                    "or a list of them"
+                )
+            if "\n" in text or "\r" in text or "\0" in text:
+                raise ConfigSyntaxError(f"code: the rule {keyword}={text!r} holds a line break or a NUL: give a list of rules")
+            lines.append([key, text])
+    return lines
+
+
+def learn_of(learn: bool | str | os.PathLike[str] | None) -> bool | str | None:
+    """``learn`` as the engine takes it: None (as the profile says), True, or the file to write."""
+    if learn is None or learn is False:
+        return None
+    if os.environ.get("PYSANDBOXES_LEARN") == "never":
+        raise SandBoxError("learning is forbidden here: PYSANDBOXES_LEARN=never is set; run without learn=")
+    if learn is True:
+        return True
+    return os.path.abspath(os.path.expanduser(os.fspath(learn)))
+
+
+def interpreter_flags() -> list[str]:
+    """Options that give the sandboxed interpreter the application's meaning of the language."""
+    options = []
+    if sys.flags.optimize:
+        options.append("-" + "O" * sys.flags.optimize)
+    options += [option for name, option in _FLAGS if getattr(sys.flags, name, 0)]
+    if sys.flags.bytes_warning:
+        options.append("-" + "b" * sys.flags.bytes_warning)
+    options += [f"-W{option}" for option in sys.warnoptions]
+    for name, value in sys._xoptions.items():
+        if name not in _OWN_X_OPTIONS:
+            options += ["-X", name if value is True else f"{name}={value}"]
+    return options
+
+
+def settings(cwd: str) -> list[tuple[str, str]]:
+    """What the child's Python is told (``_child``): the application's path, arguments and main file."""
+    path, package = main_module()
+    told = [("path", os.path.abspath(os.path.join(cwd, entry))) for entry in sys.path if isinstance(entry, str)]
+    told += [("argv", argument) for argument in sys.argv if isinstance(argument, str)]
+    told += [("main", path), ("main-package", package)]
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        told.append(("log-level", str(logging.getLogger().level)))
+    if "asyncio" in sys.modules:
+        told.append(("asyncio", "1"))
+    return told
+
+
+def main_module() -> tuple[str, str]:
+    """File of the application's main module ("" where there is none) and the package it belongs to."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    file = getattr(spec, "origin", None) if spec is not None else getattr(main, "__file__", None)
+    if not isinstance(file, str) or not os.path.isfile(file):
+        return "", ""
+    package = getattr(main, "__package__", None)
+    return os.path.abspath(file), package if isinstance(package, str) else ""
