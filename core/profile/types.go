@@ -73,6 +73,9 @@ type Rule struct {
 	rank     int    // lower wins for scalars
 }
 
+// Rank orders rules that cannot both hold: the lower one wins. Code, command line, file, later include, earlier include.
+func (r *Rule) Rank() int { return r.rank }
+
 // Variable is an environment variable of the child.
 type Variable struct{ Name, Value string }
 

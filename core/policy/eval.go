@@ -1,0 +1,39 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/pysandboxes/pysandboxes/core/audit"
+)
+
+// evalCalls are the registry's names for the kinds of evaluation.
+var evalCalls = map[string]string{"eval": "builtins.eval", "exec": "builtins.exec", "compile": "builtins.compile"}
+
+// Eval decides on a string given to eval, exec or compile.
+func (p *Policy) Eval(kind string) Decision {
+	name, known := evalCalls[kind]
+	if !known {
+		d := p.refuse("eval", kind, kind, "evaluating a string by "+safe(kind), 0)
+		d.Note = "there is no such way to evaluate."
+		return d
+	}
+	call, _ := audit.Lookup(name)
+	v := p.calls.decide(call)
+	if v.allow && v.line > 0 {
+		d := p.allow("eval", kind, kind, v.line)
+		d.Category = string(audit.DynamicCode)
+		return d
+	}
+	d := p.refuse("eval", kind, kind, "evaluating a string by "+kind+"() ("+string(audit.DynamicCode)+")", v.line)
+	d.Category = string(audit.DynamicCode)
+	if v.line == 0 {
+		d.Add = []string{"python-api=ALLOW:" + name, "python-api=ALLOW:" + string(audit.DynamicCode)}
+	}
+	if p.scalars.guarded {
+		d.Note = "This version cannot guard strings by eval-* rules, so it refuses them."
+	}
+	return d
+}
+
+// guardedStrings tells an eval-* key.
+func guardedStrings(key string) bool { return strings.HasPrefix(key, "eval-") }

@@ -1,0 +1,425 @@
+package policy
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/pysandboxes/pysandboxes/core/profile"
+)
+
+// netRules are the net lines, allowing and refusing ones apart, indexed by what they name.
+type netRules struct {
+	allow, deny netIndex
+	parsed      []parsedRule            // until the names are looked up
+	pins        map[string][]netip.Addr // host names of rules and the addresses they had at load
+}
+
+type parsedRule struct {
+	netRule
+	rule *profile.Rule
+}
+
+// netIndex finds the rules for an address without a walk over all of them.
+type netIndex struct {
+	any      []*netRule
+	named    [sets][]*netRule
+	prefixes map[netip.Prefix][]*netRule
+	lengths  []lengthOf // the lengths of prefixes that occur
+	names    map[string][]*netRule
+}
+
+type lengthOf struct {
+	bits int
+	six  bool
+}
+
+// question is a NetQuestion in the form that rules compare.
+type question struct {
+	proto, dir uint8
+	port       int
+}
+
+func (c *compiler) addNet(r *profile.Rule) error {
+	parsed, err := parseNet(r.Items)
+	if err != nil {
+		return r.Fail(err.message, err.hint)
+	}
+	parsed.line = c.keep(r)
+	c.net.parsed = append(c.net.parsed, parsedRule{parsed, r})
+	if parsed.any && !parsed.deny {
+		c.warn(r, "* does not hold @private, @loopback, @link-local, @metadata and 0.0.0.0: they are granted by name or by their own address")
+	}
+	return nil
+}
+
+func (c *compiler) finishNet() error {
+	answers := c.lookup()
+	for i := range c.net.parsed {
+		p := &c.net.parsed[i]
+		index := &c.net.allow
+		if p.deny {
+			index = &c.net.deny
+		}
+		if p.name == "" {
+			index.put(&p.netRule)
+			continue
+		}
+		addrs, err := answers[p.name].addrs, answers[p.name].err
+		if err == nil && !p.deny {
+			addrs = c.withoutSurprises(p, addrs)
+		}
+		switch {
+		case len(addrs) > 0:
+			c.net.pin(index, &p.netRule, addrs)
+		case p.deny:
+			return p.rule.Fail("the name "+p.name+" cannot be looked up, so this DENY would refuse nothing: "+reason(err), "Write its addresses, or remove the line.")
+		case err != nil:
+			c.warn(p.rule, "the rule is dropped: "+p.name+" cannot be looked up: "+reason(err))
+		default:
+			c.warn(p.rule, "the rule is dropped: no address of "+p.name+" is left")
+		}
+	}
+	c.net.parsed = nil
+	return nil
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "it has no address"
+	}
+	return err.Error()
+}
+
+// put files a rule that names no host.
+func (x *netIndex) put(r *netRule) {
+	switch {
+	case r.any:
+		x.any = append(x.any, r)
+	case r.named != public:
+		x.named[r.named] = append(x.named[r.named], r)
+	default:
+		x.putPrefix(r.prefix, r)
+	}
+}
+
+func (x *netIndex) putPrefix(p netip.Prefix, r *netRule) {
+	if x.prefixes == nil {
+		x.prefixes = map[netip.Prefix][]*netRule{}
+	}
+	x.prefixes[p] = append(x.prefixes[p], r)
+	l := lengthOf{p.Bits(), p.Addr().Is6()}
+	for _, have := range x.lengths {
+		if have == l {
+			return
+		}
+	}
+	x.lengths = append(x.lengths, l)
+}
+
+// pin files a rule that names a host under the name and under each of its addresses.
+func (n *netRules) pin(x *netIndex, r *netRule, addrs []netip.Addr) {
+	if x.names == nil {
+		x.names = map[string][]*netRule{}
+	}
+	if n.pins == nil {
+		n.pins = map[string][]netip.Addr{}
+	}
+	x.names[r.name] = append(x.names[r.name], r)
+	if !r.deny {
+		n.pins[r.name] = addrs
+	}
+	for _, a := range addrs {
+		a = unfold(a)
+		at := *r
+		at.set(netip.PrefixFrom(a, a.BitLen()))
+		x.putPrefix(at.prefix, &at)
+	}
+}
+
+// denied returns the rule that refuses an address, 0 if none does.
+func (x *netIndex) denied(a netip.Addr, q *question) int {
+	for _, r := range x.any {
+		if r.holds(q) {
+			return r.line
+		}
+	}
+	for s := metadata; s < sets; s++ {
+		if len(x.named[s]) == 0 || !setHolds(s, a) {
+			continue
+		}
+		for _, r := range x.named[s] {
+			if r.holds(q) {
+				return r.line
+			}
+		}
+	}
+	return x.byPrefix(a, q, func(*netRule) bool { return true })
+}
+
+// allowed returns the rule that allows an address, 0 if none does. An address of a named set needs a rule that names
+// the set or lies in it.
+func (x *netIndex) allowed(a netip.Addr, q *question) int {
+	class := setOf(a)
+	for _, r := range x.named[class] {
+		if r.holds(q) {
+			return r.line
+		}
+	}
+	if class == public {
+		for _, r := range x.any {
+			if r.holds(q) {
+				return r.line
+			}
+		}
+	}
+	return x.byPrefix(a, q, func(r *netRule) bool { return r.class == class })
+}
+
+func (x *netIndex) byPrefix(a netip.Addr, q *question, fits func(*netRule) bool) int {
+	for _, l := range x.lengths {
+		if l.six != a.Is6() {
+			continue
+		}
+		p, err := a.Prefix(l.bits)
+		if err != nil {
+			continue
+		}
+		for _, r := range x.prefixes[p] {
+			if r.holds(q) && fits(r) {
+				return r.line
+			}
+		}
+	}
+	return 0
+}
+
+// netOps are the operations and what they are in words. OUT unless they wait for others.
+var netOps = map[string]struct {
+	words string
+	dir   uint8
+}{
+	"connect": {"connect to", dirOut}, "sendto": {"sendto", dirOut}, "resolve": {"look-up of", dirOut}, "reverse": {"reverse look-up of", dirOut},
+	"bind": {"bind to", dirIn}, "listen": {"listen on", dirIn},
+}
+
+// Net decides on a network operation.
+func (p *Policy) Net(n NetQuestion) Decision {
+	op, known := netOps[n.Op]
+	if !known {
+		return p.refuseNet(n, 0, "the operation is not known.")
+	}
+	if n.Proto == "unix" {
+		return p.unix(n)
+	}
+	q := question{proto: protocols[n.Proto], dir: op.dir, port: n.Port}
+	if n.Proto == "*" {
+		q.proto = 0
+	}
+	if q.proto == 0 && (n.Op == "resolve" || n.Op == "reverse") {
+		n.Proto = "tcp" // look-ups do not say; for the message and for the line to add
+	}
+	switch {
+	case n.Op == "resolve":
+		return p.resolve(n, &q)
+	case n.Op == "reverse":
+		return p.reverse(n, &q)
+	case q.proto == 0:
+		return p.refuseNet(n, 0, "sockets of this kind cannot be granted.")
+	}
+	addr, ok := hostAddr(n.Host)
+	if !ok {
+		return p.byName(n, &q)
+	}
+	if line, ok := p.net.address(addr, &q); ok {
+		return p.allow("net", n.Op, n.Host, line)
+	} else if line > 0 {
+		return p.refuseNet(n, line, "")
+	}
+	return p.refuseNet(n, 0, "")
+}
+
+// hostAddr reads a host as the socket module does: an empty one is the unspecified address.
+func hostAddr(host string) (netip.Addr, bool) {
+	switch host {
+	case "":
+		return netip.IPv4Unspecified(), true
+	case "<broadcast>":
+		return netip.AddrFrom4([4]byte{255, 255, 255, 255}), true
+	case "<any>":
+		return netip.IPv4Unspecified(), true
+	}
+	return parseAddr(host)
+}
+
+// address decides on an address: line is the rule that refused or allowed, 0 the default.
+func (n *netRules) address(literal netip.Addr, q *question) (line int, ok bool) {
+	plain := unfold(literal)
+	if line := n.deny.denied(plain, q); line > 0 {
+		return line, false
+	}
+	if literal != plain {
+		if line := n.deny.denied(literal, q); line > 0 {
+			return line, false
+		}
+	}
+	self := netip.Addr{} // connecting to 0.0.0.0 reaches this host
+	if plain.IsUnspecified() && q.dir == dirOut {
+		self = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		if plain.Is6() {
+			self = netip.IPv6Loopback()
+		}
+		if line := n.deny.denied(self, q); line > 0 {
+			return line, false
+		}
+	}
+	if line := n.allow.allowed(plain, q); line > 0 {
+		return line, true
+	}
+	if self.IsValid() {
+		if line := n.allow.allowed(self, q); line > 0 {
+			return line, true
+		}
+	}
+	if literal != plain && setOf(plain) == public {
+		if line := n.allow.byPrefix(literal, q, func(r *netRule) bool { return true }); line > 0 {
+			return line, true
+		}
+	}
+	return 0, false
+}
+
+// byName decides on an operation that names its host.
+func (p *Policy) byName(n NetQuestion, q *question) Decision {
+	name := hostName(n.Host)
+	if name == "localhost" {
+		if line, ok := p.net.address(netip.AddrFrom4([4]byte{127, 0, 0, 1}), q); ok || line > 0 {
+			if ok {
+				return p.allow("net", n.Op, n.Host, line)
+			}
+			return p.refuseNet(n, line, "")
+		}
+	}
+	for _, r := range p.net.deny.any {
+		if r.holds(q) {
+			return p.refuseNet(n, r.line, "")
+		}
+	}
+	for _, r := range p.net.deny.names[name] {
+		if r.holds(q) {
+			return p.refuseNet(n, r.line, "")
+		}
+	}
+	for _, r := range p.net.allow.names[name] {
+		if !r.holds(q) {
+			continue
+		}
+		for _, a := range p.net.pins[name] {
+			if line, ok := p.net.address(a, q); !ok && line > 0 {
+				return p.refuseNet(n, line, "")
+			}
+		}
+		return p.allow("net", n.Op, n.Host, r.line)
+	}
+	return p.refuseNet(n, 0, "")
+}
+
+// Pinned returns the addresses that a host name of an ALLOW rule had when the profile was loaded; the sandbox sees
+// these for that name. nil where no rule names it.
+func (p *Policy) Pinned(name string) []netip.Addr { return p.net.pins[hostName(name)] }
+
+// unix decides on a path socket. A socket is reached by a rule for its very path only, never because its folder is
+// exposed (tmux, X11, ssh-agent and D-Bus would be a way to run programs); making one is writing a file.
+func (p *Policy) unix(n NetQuestion) Decision {
+	switch {
+	case n.Host == "" || n.Host[0] == 0:
+		return p.refuseNet(n, 0, "abstract sockets cannot be granted.")
+	case !clean(n.Host):
+		return p.refuseNet(n, 0, "the path is not canonical, so no rule can decide on it.")
+	}
+	if netOps[n.Op].dir == dirIn {
+		if d := p.File(n.Host, Write, n.Op); d.Allow {
+			d.Family = "net"
+			return d
+		}
+	}
+	if line := p.files.hidden.match(n.Host); line > 0 {
+		return p.refuseNet(n, line, "")
+	}
+	if e := p.files.entries[n.Host]; e.rw > 0 {
+		return p.allow("net", n.Op, n.Host, e.rw)
+	}
+	d := p.refuseNet(n, 0, "A socket needs a rule for its very path; exposing its folder is not enough.")
+	d.Add = nil
+	if text, ok := p.spell(n.Host); ok {
+		d.Add = []string{"expose-rw=" + text}
+	}
+	return d
+}
+
+// NetNeeded tells that some rule allows a network operation, so that inet sockets have to exist.
+func (p *Policy) NetNeeded() bool {
+	x := &p.net.allow
+	if len(x.any) > 0 || len(x.prefixes) > 0 {
+		return true
+	}
+	for _, rules := range x.named {
+		if len(rules) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseNet words a refusal: DENIED, protocol, operation, host, port, direction.
+func (p *Policy) refuseNet(n NetQuestion, line int, note string) Decision {
+	op, known := netOps[n.Op]
+	if !known {
+		op.words = safe(n.Op)
+	}
+	dir := "OUT"
+	if op.dir == dirIn {
+		dir = "IN"
+	}
+	subject := safe(n.Host)
+	if n.Proto != "unix" {
+		subject = net.JoinHostPort(strings.Trim(subject, "[]"), strconv.Itoa(n.Port))
+	}
+	text := fmt.Sprintf("DENIED %s %s %s %s", safe(n.Proto), op.words, subject, dir)
+	d := p.refuse("net", n.Op, subject, text, line)
+	d.Note = note
+	if line == 0 && note == "" {
+		d.Add = p.suggestNet(n, dir)
+	}
+	return d
+}
+
+// suggestNet returns the lines that would allow it, narrowest first.
+func (p *Policy) suggestNet(n NetQuestion, dir string) []string {
+	port := strconv.Itoa(n.Port)
+	if n.Port == 0 && dir == "OUT" {
+		port = "443"
+	}
+	if n.Proto == "icmp" {
+		port = "*"
+	}
+	form := func(network string) string {
+		return "net=ALLOW|" + strings.ToUpper(n.Proto) + "|" + network + "|" + port + "|" + dir
+	}
+	a, ok := hostAddr(n.Host)
+	if !ok {
+		if name := hostName(n.Host); name != "" {
+			return []string{form(name)}
+		}
+		return nil
+	}
+	out := []string{form(unfold(a).String())}
+	for name, s := range setNames {
+		if s == setOf(unfold(a)) && s != metadata {
+			out = append(out, form(name))
+		}
+	}
+	return out
+}
