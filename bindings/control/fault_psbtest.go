@@ -3,7 +3,10 @@
 package control
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"os"
 
 	"github.com/pysandboxes/pysandboxes/bindings/border"
 )
@@ -16,11 +19,11 @@ func FaultPanic() string { panic("forced") }
 
 // FaultNil reads through a nil pointer, which the Go runtime meets as SIGSEGV.
 func FaultNil() (string, error) {
-	var s *Sandbox
-	return s.faultField(), nil
+	var missing *struct{ name string }
+	return missing.name, nil
 }
 
-// FaultFail fails.
+// FaultFail fails, unless message is empty.
 func FaultFail(message string) error {
 	if message == "" {
 		return nil
@@ -31,11 +34,28 @@ func FaultFail(message string) error {
 // FaultEcho gives its argument back.
 func FaultEcho(text string) string { return text }
 
+// FaultBytes reads JSON with one path in it, and gives the path's bytes in hexadecimal digits and as JSON again.
+func FaultBytes(spec string) (string, error) {
+	var in struct {
+		Path border.Text `json:"path"`
+	}
+	if err := json.Unmarshal([]byte(spec), &in); err != nil {
+		return "", border.AsFault(err)
+	}
+	return border.JSON(map[string]any{"hex": hex.EncodeToString([]byte(in.Path)), "path": in.Path})
+}
+
 // FaultNot negates: a bool each way.
 func FaultNot(value bool) bool { return !value }
 
 // FaultAdd adds one: an int each way.
 func FaultAdd(value int) int { return value + 1 }
+
+// FaultWrite writes to the standard output.
+func FaultWrite() error {
+	_, err := os.Stdout.WriteString("written\n")
+	return err
+}
 
 // FaultOpen gives a handle, or fails.
 func FaultOpen(fail bool) (*Sandbox, error) {
@@ -58,5 +78,3 @@ func (s *Sandbox) FaultFail(fail bool) error {
 
 // FaultName gives a constant: a method without an error result.
 func (s *Sandbox) FaultName() string { return "sandbox" }
-
-func (s *Sandbox) faultField() string { return s.name }

@@ -5,8 +5,10 @@ package main
 // #include <stdint.h>
 // #include <stdlib.h>
 import "C"
+
 import (
 	"github.com/go-python/gopy/gopyh"
+
 	"github.com/pysandboxes/pysandboxes/bindings/control"
 )
 

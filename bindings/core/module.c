@@ -59,8 +59,21 @@ PyObject *psb_refuse_forked(const char *name) {
 #define PSB_QUOTE(text) #text
 #define PSB_QUOTE_VALUE(macro) PSB_QUOTE(macro)
 
+#define FAST(name, signature, doc)                                                                                             \
+    {#name, (PyCFunction)(void (*)(void))psb_##name, METH_FASTCALL, #name signature "\n--\n\n" doc}
+#define ONE(name, signature, doc) {#name, psb_##name, METH_O, #name signature "\n--\n\n" doc}
+
 static PyMethodDef methods[] = {
     PSB_GOPY_METHODS
+    FAST(call_begin, "($module, handle, payload, loop=False, /)",
+         "Send a call, a pickle as bytes; gives its id. loop: an event loop will wait for it, see call_fds."),
+    FAST(call_next, "($module, handle, id, wait=None, /)",
+         "The next event of a call as (kind, data, rich, descriptor), or None after wait seconds. Blocks this thread only."),
+    FAST(call_poll, "($module, handle, id, /)", "The next event of a call, or None where none is there yet. Never blocks."),
+    ONE(call_pump, "($module, handle, /)", "Read what the socket has, without blocking, and sort it to its calls."),
+    FAST(call_cancel, "($module, handle, id, /)", "Cancel a call and forget its events."),
+    ONE(call_fds, "($module, handle, /)",
+        "Two descriptors for an event loop: the socket (readable: call_pump), and one that wakes it (readable: call_poll)."),
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,4 +8,12 @@ int psb_raise(char *fail);
 /* Raises the error of the fork guard for the function of that name. Always NULL. Needs the GIL. */
 PyObject *psb_refuse_forked(const char *name);
 
+/* calls.c */
+PyObject *psb_call_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *psb_call_next(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *psb_call_poll(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *psb_call_pump(PyObject *module, PyObject *handle);
+PyObject *psb_call_cancel(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *psb_call_fds(PyObject *module, PyObject *handle);
+
 #endif

@@ -77,7 +77,7 @@ def gopy(tags: str, into: Path) -> tuple[str, str]:
     tools.mkdir()
     for tool in ("github.com/go-python/gopy", "golang.org/x/tools/cmd/goimports"):
         subprocess.run(["go", "build", "-o", tools, tool], cwd=ROOT, check=True)
-    env = dict(os.environ, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}", GOFLAGS=f"-tags={tags}")
+    env = dict(os.environ, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}", GOFLAGS=f"{os.environ.get('GOFLAGS', '')} -tags={tags}".strip())
     command = [tools / "gopy", "gen", f"-vm={sys.executable}", f"-output={into / 'out'}", "-name=core", "-no-make", f"-build-tags={tags}", "./bindings/control"]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     if done.returncode:
@@ -126,6 +126,15 @@ package main
 // #include <stdlib.h>
 import "C"
 
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/go-python/gopy/gopyh"
+
+	"github.com/pysandboxes/pysandboxes/bindings/control"
+)
+
 """
 
 GO_HANDLES = """// CGoHandle is a key of gopy's table of handles.
@@ -163,6 +172,7 @@ def write_go(text: str, names: list[str], tools: Path) -> tuple[str, set[str]]:
     for name, converter in re.findall(r"^func ((?:handleFromPtr|boolGoToPy|boolPyToGo)\w*)(\(.*?^\}\n)", text, re.MULTILINE | re.DOTALL):
         if f"{name}(" in used:
             parts.append(f"func {name}{converter}")
+    # goimports takes away what is not used, and formats.
     done = subprocess.run([tools / "goimports"], cwd=HERE, input="\n".join(parts), capture_output=True, text=True)
     if done.returncode:
         raise Changed(f"goimports: {done.stderr}")

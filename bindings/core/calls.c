@@ -1,0 +1,230 @@
+//go:build pyext
+
+/*
+ * The path of a call: call_begin, call_next and what asyncio needs beside them.
+ *
+ * The calling thread itself reads the sandbox's socket, in Go, without the GIL. It comes back for an event, for the end of its time, or
+ * at once for a signal, so that Ctrl-C interrupts a waiting call. What an event holds is copied once, from Go's memory into
+ * the bytes object that Python gets (twice where it is small: then one trip to Go is saved, which costs more).
+ */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "_cgo_export.h"
+#include "calls.h"
+#include "module.h"
+#include "process.h"
+
+#define FORK_GUARD(name)                                                                                                       \
+    if (psb_forked) {                                                                                                          \
+        return psb_refuse_forked(name);                                                                                        \
+    }
+
+static int arguments(const char *name, Py_ssize_t given, Py_ssize_t least, Py_ssize_t most) {
+    if (given >= least && given <= most) {
+        return 1;
+    }
+    PyErr_Format(PyExc_TypeError, "%s takes %zd to %zd positional arguments, not %zd", name, least, most, given);
+    return 0;
+}
+
+static int number(PyObject *object, long long *out) {
+    *out = PyLong_AsLongLong(object);
+    return !(*out == -1 && PyErr_Occurred());
+}
+
+PyObject *psb_call_begin(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+    FORK_GUARD("call_begin");
+    long long handle, id = 0;
+    int loop = 0;
+    Py_buffer payload;
+    if (!arguments("call_begin", nargs, 2, 3) || !number(args[0], &handle)) {
+        return NULL;
+    }
+    if (nargs == 3 && (loop = PyObject_IsTrue(args[2])) < 0) {
+        return NULL;
+    }
+    if (PyObject_GetBuffer(args[1], &payload, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    char *fail = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    id = psbCallBegin(handle, payload.buf, payload.len, loop, &fail);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&payload);
+    return psb_raise(fail) ? NULL : PyLong_FromLongLong(id);
+}
+
+/* A bytes object with room for a part, or None. */
+static PyObject *room(int64_t length) {
+    return length < 0 ? Py_NewRef(Py_None) : PyBytes_FromStringAndSize(NULL, (Py_ssize_t)length);
+}
+
+static void *inside(PyObject *object) { return PyBytes_Check(object) ? PyBytes_AS_STRING(object) : NULL; }
+
+/* The tuple (kind, data, rich, descriptor) of an event. */
+static PyObject *event_tuple(psb_event *event) {
+    PyObject *data = room(event->data_len);
+    PyObject *rich = room(event->rich_len);
+    PyObject *descriptor = room(event->descriptor_len);
+    PyObject *text = NULL, *tuple = NULL;
+    if (data == NULL || rich == NULL || descriptor == NULL) {
+        if (event->ticket) {
+            psbEventTake(event->ticket, NULL, NULL, NULL); /* let Go forget it */
+        }
+        goto done;
+    }
+    if (event->ticket) {
+        void *to_data = inside(data), *to_rich = inside(rich), *to_descriptor = inside(descriptor);
+        Py_BEGIN_ALLOW_THREADS
+        psbEventTake(event->ticket, to_data, to_rich, to_descriptor);
+        Py_END_ALLOW_THREADS
+    } else {
+        const uint8_t *from = event->small;
+        PyObject *parts[] = {data, rich, descriptor};
+        const int64_t lengths[] = {event->data_len, event->rich_len, event->descriptor_len};
+        for (int i = 0; i < 3; i++) {
+            if (lengths[i] > 0) {
+                memcpy(PyBytes_AS_STRING(parts[i]), from, (size_t)lengths[i]);
+                from += lengths[i];
+            }
+        }
+    }
+    text = event->descriptor_len < 0
+               ? Py_NewRef(Py_None)
+               : PyUnicode_DecodeUTF8(PyBytes_AS_STRING(descriptor), PyBytes_GET_SIZE(descriptor), "replace");
+    if (text != NULL) {
+        tuple = Py_BuildValue("(iOOO)", (int)event->kind, data, rich, text);
+    }
+done:
+    Py_XDECREF(data);
+    Py_XDECREF(rich);
+    Py_XDECREF(descriptor);
+    Py_XDECREF(text);
+    return tuple;
+}
+
+static int64_t now(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
+}
+
+PyObject *psb_call_next(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+    FORK_GUARD("call_next");
+    long long handle, id;
+    int64_t wait = -1, deadline = 0;
+    if (!arguments("call_next", nargs, 2, 3) || !number(args[0], &handle) || !number(args[1], &id)) {
+        return NULL;
+    }
+    if (nargs == 3 && args[2] != Py_None) {
+        double seconds = PyFloat_AsDouble(args[2]);
+        if (seconds == -1.0 && PyErr_Occurred()) {
+            return NULL;
+        }
+        if (isnan(seconds)) {
+            PyErr_SetString(PyExc_ValueError, "call_next: wait is not a number of seconds");
+            return NULL;
+        }
+        if (seconds >= 0 && seconds < 1e9) { /* less than none and more than thirty years: no limit */
+            wait = (int64_t)(seconds * 1e9);
+            deadline = now() + wait;
+        }
+    }
+    psb_event event;
+    for (;;) {
+        char *fail = NULL;
+        int status;
+        Py_BEGIN_ALLOW_THREADS
+        status = psbCallNext(handle, id, wait, &event, &fail);
+        Py_END_ALLOW_THREADS
+        if (psb_raise(fail)) {
+            return NULL;
+        }
+        if (status == PSB_EVENT) {
+            return event_tuple(&event);
+        }
+        if (status == PSB_NOTHING) {
+            Py_RETURN_NONE;
+        }
+        if (PyErr_CheckSignals() < 0) {
+            return NULL;
+        }
+        if (wait >= 0 && (wait = deadline - now()) < 0) {
+            wait = 0;
+        }
+    }
+}
+
+PyObject *psb_call_poll(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+    FORK_GUARD("call_poll");
+    long long handle, id;
+    if (!arguments("call_poll", nargs, 2, 2) || !number(args[0], &handle) || !number(args[1], &id)) {
+        return NULL;
+    }
+    psb_event event;
+    char *fail = NULL;
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    status = psbCallPoll(handle, id, &event, &fail);
+    Py_END_ALLOW_THREADS
+    if (psb_raise(fail)) {
+        return NULL;
+    }
+    if (status == PSB_EVENT) {
+        return event_tuple(&event);
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *psb_call_pump(PyObject *Py_UNUSED(module), PyObject *object) {
+    FORK_GUARD("call_pump");
+    long long handle;
+    if (!number(object, &handle)) {
+        return NULL;
+    }
+    char *fail = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    psbCallPump(handle, &fail);
+    Py_END_ALLOW_THREADS
+    if (psb_raise(fail)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *psb_call_cancel(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+    FORK_GUARD("call_cancel");
+    long long handle, id;
+    if (!arguments("call_cancel", nargs, 2, 2) || !number(args[0], &handle) || !number(args[1], &id)) {
+        return NULL;
+    }
+    char *fail = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    psbCallCancel(handle, id, &fail);
+    Py_END_ALLOW_THREADS
+    if (psb_raise(fail)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *psb_call_fds(PyObject *Py_UNUSED(module), PyObject *object) {
+    FORK_GUARD("call_fds");
+    long long handle;
+    if (!number(object, &handle)) {
+        return NULL;
+    }
+    char *fail = NULL;
+    int socket = -1, wake = -1;
+    Py_BEGIN_ALLOW_THREADS
+    psbCallFDs(handle, &socket, &wake, &fail);
+    Py_END_ALLOW_THREADS
+    return psb_raise(fail) ? NULL : Py_BuildValue("(ii)", socket, wake);
+}

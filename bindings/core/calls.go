@@ -1,0 +1,187 @@
+package main
+
+// #include "calls.h"
+import "C"
+
+import (
+	"errors"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/go-python/gopy/gopyh"
+
+	"github.com/pysandboxes/pysandboxes/bindings/calls"
+	"github.com/pysandboxes/pysandboxes/bindings/control"
+	"github.com/pysandboxes/pysandboxes/core/transport"
+)
+
+// The Go half of calls.c. Each function runs on the calling thread, without the GIL, and may block there in plain system calls.
+
+// tableOf finds the calls of the sandbox that control_Open gave handle for.
+func tableOf(handle C.longlong) (*calls.Table, error) {
+	found, err := gopyh.VarFromHandleTry(gopyh.CGoHandle(handle), "*control.Sandbox")
+	if err != nil {
+		return nil, badHandle(err)
+	}
+	sandbox, ok := found.(*control.Sandbox)
+	if !ok || sandbox == nil {
+		return nil, badHandle(errors.New("the handle is of something else"))
+	}
+	return &sandbox.Calls, nil
+}
+
+//export psbCallBegin
+func psbCallBegin(handle C.longlong, data unsafe.Pointer, length C.longlong, loop C.int, fail **C.char) (id C.longlong) {
+	defer recoverTo(fail, "call_begin")
+	table, err := tableOf(handle)
+	if err != nil {
+		*fail = failure(err)
+		return 0
+	}
+	var payload []byte // C memory, alive until this function returns
+	if length > 0 {
+		payload = unsafe.Slice((*byte)(data), int(length))
+	}
+	begun, err := table.Begin(payload, loop != 0)
+	if err != nil {
+		*fail = failure(err)
+		return 0
+	}
+	return C.longlong(begun)
+}
+
+//export psbCallNext
+func psbCallNext(handle, id, wait C.longlong, out *C.psb_event, fail **C.char) (status C.int) {
+	defer recoverTo(fail, "call_next")
+	table, err := tableOf(handle)
+	if err != nil {
+		*fail = failure(err)
+		return C.PSB_NOTHING
+	}
+	event, err := table.Next(int64(id), time.Duration(wait))
+	switch {
+	case err == nil:
+		give(event, out)
+		return C.PSB_EVENT
+	case errors.Is(err, transport.ErrInterrupted):
+		return C.PSB_INTERRUPTED
+	case errors.Is(err, transport.ErrTimeout):
+		return C.PSB_NOTHING
+	}
+	*fail = failure(err)
+	return C.PSB_NOTHING
+}
+
+//export psbCallPoll
+func psbCallPoll(handle, id C.longlong, out *C.psb_event, fail **C.char) (status C.int) {
+	defer recoverTo(fail, "call_poll")
+	table, err := tableOf(handle)
+	if err != nil {
+		*fail = failure(err)
+		return C.PSB_NOTHING
+	}
+	event, ok, err := table.Poll(int64(id))
+	if err != nil {
+		*fail = failure(err)
+		return C.PSB_NOTHING
+	}
+	if !ok {
+		return C.PSB_NOTHING
+	}
+	give(event, out)
+	return C.PSB_EVENT
+}
+
+//export psbCallPump
+func psbCallPump(handle C.longlong, fail **C.char) {
+	defer recoverTo(fail, "call_pump")
+	table, err := tableOf(handle)
+	if err == nil {
+		err = table.Pump()
+	}
+	if err != nil {
+		*fail = failure(err)
+	}
+}
+
+//export psbCallCancel
+func psbCallCancel(handle, id C.longlong, fail **C.char) {
+	defer recoverTo(fail, "call_cancel")
+	table, err := tableOf(handle)
+	if err == nil {
+		err = table.Cancel(int64(id))
+	}
+	if err != nil {
+		*fail = failure(err)
+	}
+}
+
+//export psbCallFDs
+func psbCallFDs(handle C.longlong, socket, wake *C.int, fail **C.char) {
+	defer recoverTo(fail, "call_fds")
+	table, err := tableOf(handle)
+	if err != nil {
+		*fail = failure(err)
+		return
+	}
+	a, b, err := table.FDs()
+	if err != nil {
+		*fail = failure(err)
+		return
+	}
+	*socket, *wake = C.int(a), C.int(b)
+}
+
+// Events that are too large for psb_event, until C has made room for them.
+var (
+	ticketsMu sync.Mutex
+	tickets   = map[C.longlong]transport.Event{}
+	lastOne   C.longlong
+)
+
+// give puts event into out, or keeps it under a ticket.
+func give(event transport.Event, out *C.psb_event) {
+	parts := [3][]byte{event.Data, event.Rich, event.Descriptor}
+	lengths := [3]*C.int64_t{&out.data_len, &out.rich_len, &out.descriptor_len}
+	total := 0
+	for i, part := range parts {
+		*lengths[i] = C.int64_t(len(part))
+		if part == nil {
+			*lengths[i] = -1
+		}
+		total += len(part)
+	}
+	out.kind, out.ticket = C.int32_t(event.Kind), 0
+	if total <= C.PSB_SMALL {
+		to := unsafe.Slice((*byte)(unsafe.Pointer(&out.small[0])), C.PSB_SMALL)
+		for _, part := range parts {
+			to = to[copy(to, part):]
+		}
+		return
+	}
+	ticketsMu.Lock()
+	defer ticketsMu.Unlock()
+	lastOne++
+	tickets[lastOne] = event
+	out.ticket = C.int64_t(lastOne)
+}
+
+// psbEventTake copies the parts of the event that has the ticket to where C made room for them, and forgets it. A nil target
+// skips its part. It calls nothing that can fail.
+//
+//export psbEventTake
+func psbEventTake(ticket C.longlong, data, rich, descriptor unsafe.Pointer) {
+	ticketsMu.Lock()
+	event := tickets[ticket]
+	delete(tickets, ticket)
+	ticketsMu.Unlock()
+	for _, part := range []struct {
+		to   unsafe.Pointer
+		from []byte
+	}{{data, event.Data}, {rich, event.Rich}, {descriptor, event.Descriptor}} {
+		if part.to != nil && len(part.from) > 0 {
+			copy(unsafe.Slice((*byte)(part.to), len(part.from)), part.from)
+		}
+	}
+}
