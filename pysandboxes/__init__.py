@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from ._exceptions import RulePermissionError as RulePermissionError
     from ._exceptions import RuleSocketConnectionRefusedError as RuleSocketConnectionRefusedError
     from ._exceptions import SandBoxBaseExceptionError as SandBoxBaseExceptionError
+    from ._exceptions import SandboxContextWarning as SandboxContextWarning
     from ._exceptions import SandBoxError as SandBoxError
     from ._exceptions import SandBoxProtocolError as SandBoxProtocolError
     from ._exceptions import SandBoxTimeoutError as SandBoxTimeoutError
-    from ._exceptions import SandboxContextWarning as SandboxContextWarning
     from ._exceptions import denials as denials
     from ._exceptions import sandbox_denials as sandbox_denials
     from ._guard import __version__ as __version__

@@ -36,7 +36,7 @@ class Pump:
     async def perform(self, payload: bytes, name: str, timeout: float | None) -> Reply:
         """Send a call and wait for what comes of it; cancelling the task cancels the call in the sandbox."""
         try:
-            call_id = _core.call_begin_async(self._handle, payload)
+            call_id = _core.call_begin(self._handle, payload, True)
         except RuntimeError as exc:
             error = failure(exc)
             error.undelivered = True
@@ -61,11 +61,11 @@ class Pump:
 
     def _readable(self) -> None:
         try:
-            ready = _core.call_pump(self._handle)
+            _core.call_pump(self._handle)
         except RuntimeError as exc:
             self._fail(failure(exc))
             return
-        for call_id in ready:
+        for call_id in list(self._waiting):
             self._take(call_id)
 
     def _take(self, call_id: int) -> None:

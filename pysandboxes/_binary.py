@@ -1,5 +1,8 @@
 """Where the ``python-sb`` program is: the static Go binary of the distribution of that name."""
 
+# os.path: importing pathlib would cost more than all the rest of this package.
+# ruff: noqa: PTH
+
 from __future__ import annotations
 
 import os
@@ -28,8 +31,7 @@ def find() -> str:
                 return path
     places = "".join(f"\n    {path}" for path in looked)
     raise FileNotFoundError(
-        f"the program {NAME} is not installed for {sys.executable}; looked for{places}\n"
-        f"install it: pip install {NAME}"
+        f"the program {NAME} is not installed for {sys.executable}; looked for{places}\ninstall it: pip install {NAME}"
     )
 
 

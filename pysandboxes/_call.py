@@ -85,7 +85,7 @@ class Reply:
 
     def take(self, kind: int, data: bytes | None, rich: bytes | None, descriptor: str | None) -> bool:
         """Act on one event; True when it was the last of its call."""
-        if kind == RESULT or kind == EXCEPTION or kind == CANCELLED:
+        if kind in (RESULT, EXCEPTION, CANCELLED):
             self._kind, self._data, self._rich, self._descriptor = kind, data, rich, descriptor
             return True
         if data:

@@ -1,5 +1,8 @@
 """``pysandboxes doctor | check | explain``: what works here, whether a profile is sound, which rule decides."""
 
+# os.path: importing pathlib would cost more than all the rest of this package.
+# ruff: noqa: PTH
+
 from __future__ import annotations
 
 import json

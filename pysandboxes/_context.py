@@ -28,8 +28,7 @@ NO_SANDBOX = (
     "`pysandboxes.run(main())`, or run it whole under `python-sb`"
 )
 UNGUARDED_MAIN = (
-    "the main file opens a sandbox while a sandbox loads it: guard what starts the program by "
-    '`if __name__ == "__main__":`'
+    'the main file opens a sandbox while a sandbox loads it: guard what starts the program by `if __name__ == "__main__":`'
 )
 
 
@@ -203,9 +202,7 @@ class sandboxes:
             raise
         return self._entered_with(live)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None) -> None:
         live = self._leave()
         if live is not None:
             live.close()
@@ -288,7 +285,7 @@ def _run_init(init_fn: Callable[[], object]) -> None:
         import asyncio
 
         async def wait() -> object:
-            return await value  # type: ignore[misc,no-any-return]
+            return await value  # type: ignore[misc]
 
         asyncio.run(wait())
 

@@ -4,6 +4,9 @@ Runs in the sandboxed interpreter. Nothing here trusts the exception: its ``__st
 may be the program's own and may raise, recurse or lie. The application checks everything again.
 """
 
+# os.path: importing pathlib would cost more than all the rest of this package.
+# ruff: noqa: PTH
+
 from __future__ import annotations
 
 from _pickle import dumps
@@ -36,9 +39,7 @@ class Describer:
         self.nodes = 0
         self.seen: set[int] = set()
 
-    def describe(
-        self, exc: BaseException, denials: list[dict[str, Any]] | None = None, depth: int = 0
-    ) -> dict[str, Any]:
+    def describe(self, exc: BaseException, denials: list[dict[str, Any]] | None = None, depth: int = 0) -> dict[str, Any]:
         self.nodes += 1
         self.seen.add(id(exc))
         kind = type(exc)

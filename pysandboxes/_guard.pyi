@@ -1,8 +1,9 @@
 """The guard (bindings/guard, C): the exceptions everywhere, the rest only in a sandboxed interpreter."""
 
 import pickle
-from collections.abc import Buffer
 from typing import Any
+
+from typing_extensions import Buffer
 
 __version__: str
 

@@ -79,7 +79,7 @@ def handle(fields: dict[str, Any]) -> None:
     """
     import logging
 
-    known = {
+    known: dict[str, Any] = {
         name: value
         for name, value in fields.items()
         if name in FIELDS and isinstance(value, FIELDS[name]) and not isinstance(value, bool)

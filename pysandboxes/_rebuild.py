@@ -41,9 +41,7 @@ def rebuild(descriptor: dict[str, Any], rich: bytes | None) -> BaseException:
     return _build(descriptor, values, 0)
 
 
-def _build(
-    descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, Any]] | None, depth: int
-) -> BaseException:
+def _build(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, Any]] | None, depth: int) -> BaseException:
     exc = _instance(descriptor, values, depth)
     records = [record for record in _list(descriptor, "denials") if isinstance(record, dict)]
     if records:
@@ -60,15 +58,11 @@ def _build(
     return exc.with_traceback(_traceback(_list(descriptor, "frames")))
 
 
-def _instance(
-    descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, Any]] | None, depth: int
-) -> BaseException:
+def _instance(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, Any]] | None, depth: int) -> BaseException:
     module, qualname, message = (_text(descriptor, name) for name in ("module", "qualname", "message"))
     name = qualname if module == "builtins" else f"{module}.{qualname}"
     if descriptor.get("base") is True:
-        error: SandBoxError = SandBoxBaseExceptionError(
-            f"the sandboxed call raised {name}{': ' if message else ''}{message}"
-        )
+        error: SandBoxError = SandBoxBaseExceptionError(f"the sandboxed call raised {name}{': ' if message else ''}{message}")
         error.original = name
         return error
     kind = _class(module, qualname)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 else:
 
     def overload(function: object) -> object:
+        """typing's, without importing typing."""
         return function
 
 
@@ -39,10 +40,10 @@ _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__
 @overload
 def sandbox(function: Callable[P, R], /) -> Callable[P, R]: ...
 @overload
-def sandbox(
+def sandbox(  # noqa: F811
     *, timeout: float | None = None, idempotent: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def sandbox(
+def sandbox(  # noqa: F811
     function: Callable[..., Any] | None = None, /, *, timeout: float | None = None, idempotent: bool = False
 ) -> Any:
     """Run a function in the sandbox: sync, async, generator, async generator, or static method.

@@ -1,5 +1,8 @@
 """What the engine is told when a sandbox is opened: profile, rules, environment, and how to start the interpreter."""
 
+# os.path: importing pathlib would cost more than all the rest of this package.
+# ruff: noqa: PTH
+
 from __future__ import annotations
 
 import os
@@ -145,8 +148,8 @@ def interpreter_flags() -> list[str]:
 def settings(cwd: str) -> list[tuple[str, str]]:
     """What the child's Python is told (``_child``): the application's path, arguments and main file."""
     path, package = main_module()
-    told = [("path", os.path.abspath(os.path.join(cwd, entry))) for entry in sys.path if isinstance(entry, str)]
-    told += [("argv", argument) for argument in sys.argv if isinstance(argument, str)]
+    told = [("path", os.path.abspath(os.path.join(cwd, entry))) for entry in map(str, sys.path)]
+    told += [("argv", str(argument)) for argument in sys.argv]
     told += [("main", path), ("main-package", package)]
     logging = sys.modules.get("logging")
     if logging is not None:

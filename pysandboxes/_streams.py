@@ -14,7 +14,7 @@ from ._wire import STDERR, STDOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Buffer
+    from typing_extensions import Buffer
 
 #: Text of this many characters is handed over without waiting for the end of the line.
 PENDING_LIMIT = 8192
