@@ -1,7 +1,7 @@
 """Where the ``python-sb`` program is: the static Go binary of the distribution of that name."""
 
 # os.path: importing pathlib would cost more than all the rest of this package.
-# ruff: noqa: PTH
+# ruff: noqa: PTH109, PTH118, PTH119, PTH120, PTH123, PTH208
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``pysandboxes doctor | check | explain``: what works here, whether a profile is sound, which rule decides."""
 
 # os.path: importing pathlib would cost more than all the rest of this package.
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH109, PTH120
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ may be the program's own and may raise, recurse or lie. The application checks e
 """
 
 # os.path: importing pathlib would cost more than all the rest of this package.
-# ruff: noqa: PTH
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the engine is told when a sandbox is opened: profile, rules, environment, and how to start the interpreter."""
 
 # os.path: importing pathlib would cost more than all the rest of this package.
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH109, PTH111, PTH113, PTH118, PTH120
 
 from __future__ import annotations
 
