@@ -62,8 +62,9 @@ func (g *generaliser) eval(entries []entry) []Learned {
 			continue
 		}
 		grade := callRisks[audit.DynamicCode]
-		out = append(out, g.rule(e, "python-api=ALLOW:"+quote("", kind), grade.risk, join(string(audit.DynamicCode), grade.why), expectation{
-			key: "python-api", items: []string{"ALLOW:" + kind},
+		name := "builtins." + kind
+		out = append(out, g.rule(e, "python-api=ALLOW:"+quote("", name), grade.risk, join(string(audit.DynamicCode), grade.why), expectation{
+			key: "python-api", items: []string{"ALLOW:" + name},
 			allows: func(p *policy.Policy) bool { return p.Eval(kind).Allow },
 		}))
 	}

@@ -108,6 +108,9 @@ func (g *generaliser) net(entries []entry) []Learned {
 // endpointOf says what to write for an observation, or why nothing can be.
 func endpointOf(e entry, names names, own map[int]bool) (endpoint, string) {
 	proto, ok := protocols[e.Proto]
+	if e.Op == "resolve" {
+		proto, ok = "TCP", true // a look-up has no protocol; names are looked up for it nearly always
+	}
 	if !ok {
 		return endpoint{}, e.Op + " with protocol " + e.Proto + " to " + e.Host + ": no net rule can say that"
 	}
