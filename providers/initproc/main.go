@@ -40,7 +40,7 @@ func guarded() (err error) {
 func run() error {
 	p, err := plan.Open(plan.FDPlan)
 	if err != nil {
-		if errors.Is(err, unix.EBADF) {
+		if errors.Is(err, plan.ErrNone) {
 			return errors.New("this program is started by pysandboxes, not by hand")
 		}
 		return err

@@ -5,6 +5,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -101,7 +102,6 @@ func (p *Plan) Seal() (*os.File, error) {
 		f.Close()
 		return nil, fmt.Errorf("plan: write: %w", err)
 	}
-	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("plan: seal: %w", err)
@@ -109,11 +109,20 @@ func (p *Plan) Seal() (*os.File, error) {
 	return f, nil
 }
 
+// ErrNone: the descriptor is not a sealed memfd, so init was not started by a supervisor.
+var ErrNone = errors.New("plan: no plan was passed")
+
+// seals make the plan unchangeable.
+const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+
 // Open reads the plan from its memfd.
 func Open(fd int) (*Plan, error) {
+	if have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || have&seals != seals {
+		return nil, ErrNone
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("plan: no plan was passed: %w", err)
+		return nil, fmt.Errorf("plan: %w", err)
 	}
 	data := make([]byte, st.Size)
 	for n := 0; n < len(data); {

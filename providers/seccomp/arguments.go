@@ -61,7 +61,9 @@ func cloneTests(n Needs) []Test {
 // execRules: without a grant each exec is put to the supervisor, which knows the one that is init's own, and a
 // program cannot outlive its supervisor by disarming the signal that ends it.
 func execRules(n Needs) []Rule {
-	exec, prctl := Notify, []Test{{[]Match{is(0, unix.PR_SET_PDEATHSIG)}, refuse}}
+	// Arming it is harmless, and init does it.
+	disarm := Match{Arg: 1, Mask: ^uint32(0), Value: uint32(unix.SIGKILL), Not: true}
+	exec, prctl := Notify, []Test{{[]Match{is(0, unix.PR_SET_PDEATHSIG), disarm}, refuse}}
 	if n.Exec {
 		exec, prctl = Allow, nil
 	}

@@ -84,6 +84,8 @@ func TestVerdicts(t *testing.T) {
 		{"own priority", strict, unix.SYS_SETPRIORITY, []uint32{unix.PRIO_PROCESS, 0}, Allow},
 		{"the user's priority", open, unix.SYS_SETPRIORITY, []uint32{unix.PRIO_USER, 0}, refuse},
 		{"disarm the death signal", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG}, refuse},
+		{"arm the death signal", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG, uint32(unix.SIGKILL)}, Allow},
+		{"another death signal", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG, uint32(unix.SIGTERM)}, refuse},
 		{"name a thread", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_NAME}, Allow},
 		{"chmod with nothing writable", strict, unix.SYS_FCHMODAT, nil, denied},
 		{"chmod with something writable", open, unix.SYS_FCHMODAT, nil, Allow},

@@ -1,0 +1,163 @@
+package providers_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pysandboxes/pysandboxes/providers/plan"
+)
+
+// tree is a folder with a file and a folder in it, for whoever runs the test.
+func tree(t *testing.T) string {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), []byte("text"), 0o644))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	return dir
+}
+
+// Each operation is refused inside, and the same one works under subprocess where the machine lets it at all: else
+// the refusal would prove nothing.
+func TestDenyByDefault(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	dir := tree(t)
+	other := strconv.Itoa(os.Getpid())
+	for _, c := range []struct {
+		op      string
+		want    string
+		without string // under subprocess; "" where that depends on the machine
+	}{
+		{"read=" + dir + "/f", "EACCES", "ok"},
+		{"read=" + dir, "EACCES", "ok"},
+		{"read=/proc/self/status", "EACCES", "ok"},
+		{"write=" + dir + "/f", "EACCES", "ok"},
+		{"create=" + dir + "/new", "EACCES", "ok"},
+		{"mkdir=" + dir + "/newdir", "EACCES", "ok"},
+		{"truncate=" + dir + "/f", "EACCES", "ok"},
+		{"chmod=" + dir + "/f", "EACCES", "ok"},
+		{"link=" + dir + "/f," + dir + "/g", "EACCES", "ok"},
+		{"move=" + dir + "/f," + dir + "/sub/f", "EACCES", "ok"},
+		{"remove=" + dir + "/sub/f", "EACCES", "ok"},
+		{"tcp", "EACCES", "ok"},
+		{"udp6", "EACCES", ""},
+		{"raw", "EACCES", ""},
+		{"packet", "EACCES", ""},
+		{"alg", "EACCES", ""},
+		{"netlink", "EACCES", "ok"},
+		{"unixgram", "EACCES", "ok"},
+		{"fork", "EPERM", "ok"},
+		{"sibling", "EPERM", ""},
+		{"newpid", "EPERM", ""},
+		{"clone3", "ENOSYS", "EINVAL"},
+		{"exec=" + probe, "EACCES", ""},
+		{"spawn=" + probe, "EPERM", "3"},
+		{"ptrace=" + other, "EPERM", ""},
+		{"readmem=" + other, "EPERM", ""},
+		{"unshare", "EPERM", ""},
+		{"mount", "EPERM", ""},
+		{"chroot=/", "EPERM", ""},
+		{"io_uring", "ENOSYS", ""},
+		{"bpf", "EPERM", ""},
+		{"keyctl", "EPERM", ""},
+		{"shmget", "EPERM", ""},
+		{"handle=/", "EPERM", ""},
+		{"tiocsti", "EPERM", ""},
+		{"signal=" + other, "EPERM", "ok"},
+		{"limits=" + other, "EPERM", "ok"},
+		{"priority=" + other, "EPERM", "ok"},
+		{"survive", "EPERM", "ok"},
+
+		{"unix", "ok", "ok"},
+		{"socketpair", "ok", "ok"},
+		{"thread", "ok", "ok"},
+		{"memfd", "ok", "ok"},
+		{"limits=0", "ok", "ok"},
+		{"priority=0", "ok", "ok"},
+		{"status=nnp", "1", "0"},
+		{"status=seccomp", "2", "0"},
+		{"core", "0/0", "0/0"},
+	} {
+		t.Run(c.op, func(t *testing.T) {
+			got, status := outcome(t, confined(c.op))
+			assert.Equal(t, c.want, got[c.op])
+			assert.Zero(t, status)
+			if c.without != "" {
+				got, _ = outcome(t, command(c.op))
+				assert.Equal(t, c.without, got[c.op], "without a boundary")
+			}
+		})
+	}
+}
+
+func TestExposures(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	dir, locked := tree(t), tree(t)
+	f := filepath.Join(dir, "f")
+	c := confined("read="+f, "read="+dir, "read="+dir+"/..", "write="+f, "create="+dir+"/new", "move="+dir+"/new,"+dir+"/sub/new",
+		"truncate="+f, "chmod="+f, "remove="+f, "read="+locked+"/f", "write="+locked+"/f", "remove="+locked+"/f", "exec="+locked+"/f")
+	c.Boundary.Rules = append(c.Boundary.Rules,
+		plan.Rule{Path: dir, Access: plan.Read | plan.Write},
+		plan.Rule{Path: locked, Access: plan.Read},
+		plan.Rule{Path: dir + "/no/such", Access: plan.Read, Optional: true})
+	c.Boundary.Filter.Metadata = true
+	got, _ := outcome(t, c)
+	assert.Equal(t, map[string]string{
+		"read=" + f: "ok", "read=" + dir: "ok", "read=" + dir + "/..": "EACCES", "write=" + f: "ok",
+		"create=" + dir + "/new": "ok", "move=" + dir + "/new," + dir + "/sub/new": "ok", "truncate=" + f: "ok",
+		"chmod=" + f: "ok", "remove=" + f: "ok",
+		"read=" + locked + "/f": "ok", "write=" + locked + "/f": "EACCES", "remove=" + locked + "/f": "EACCES",
+		"exec=" + locked + "/f": "EACCES",
+	}, got)
+}
+
+func TestNetworkRuleMakesInternetSockets(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	c := confined("tcp", "netlink", "raw", "alg")
+	c.Boundary.Filter.Inet = true
+	got, _ := outcome(t, c)
+	assert.Equal(t, map[string]string{"tcp": "ok", "netlink": "ok", "raw": "EACCES", "alg": "EACCES"}, got)
+}
+
+func TestExecGrant(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	c := confined("spawn="+probe, "fork", "sibling", "newpid", "spawn=/bin/true")
+	c.Boundary.Filter.Exec, c.Boundary.Filter.Fork = true, true
+	got, _ := outcome(t, c)
+	assert.Equal(t, map[string]string{"spawn=" + probe: "3", "fork": "ok", "sibling": "EPERM", "newpid": "EPERM",
+		"spawn=/bin/true": "EACCES"}, got, "a grant opens what is exposed for it, no more")
+}
+
+func TestRefusedExecIsReported(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	p := start(t, confined("exec=/bin/sh"))
+	_, err := p.Wait()
+	require.NoError(t, err)
+	d, ok := <-p.Denials()
+	require.True(t, ok)
+	assert.Equal(t, "exec", d.Op)
+	assert.Equal(t, "/bin/sh", d.Subject)
+	_, ok = <-p.Denials()
+	assert.False(t, ok, "closed after the end, and init's own exec is no denial")
+}
+
+func TestRootKeepsFileCapabilitiesOnly(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	c := confined("status=caps")
+	c.Boundary.KeepCaps = []int{0, 1, 2, 3} // CHOWN to FOWNER
+	got, _ := outcome(t, c)
+	want := "f"
+	if os.Geteuid() != 0 {
+		want = "0"
+	}
+	assert.Equal(t, want, got["status=caps"])
+}
