@@ -11,8 +11,8 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secretWords mark variables that hold something to steal. Matched as words between underscores, and the longer ones
 // anywhere.
-var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD", "CREDENTIAL",
-	"CREDENTIALS", "AUTH", "PRIVATE", "DSN", "COOKIE", "SESSION", "SIGNATURE", "CERT", "APIKEY"}
+var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "CREDENTIAL",
+	"CREDENTIALS", "AUTH", "PRIVATE", "DSN", "COOKIE", "SIGNATURE", "APIKEY"}
 
 // loaderVariables change what code runs: whoever passes them in chooses what is loaded.
 var loaderVariables = map[string]string{

@@ -349,3 +349,25 @@ func TestRecorderIsBoundedAndConcurrent(t *testing.T) {
 	require.Len(t, notes, 1)
 	assert.Contains(t, notes[0], "more than this run records")
 }
+
+func BenchmarkAddSeen(b *testing.B) {
+	r := New(Options{})
+	o := read("/etc/passwd")
+	for b.Loop() {
+		r.Add(o)
+	}
+}
+
+func TestWhatLooksLikeASecret(t *testing.T) {
+	for _, name := range []string{".env", ".env.local", ".git", "id_rsa", "server.pem", "token", "api_token.txt", "secrets.yaml", "db-password", "credentials", ".bash_history"} {
+		assert.True(t, secretFile.MatchString(name), name)
+	}
+	for _, name := range []string{"tokenizer.json", "environment.md", "secretary.txt", "notes.txt", "keyboard.py", ".gitignore", "passage.txt"} {
+		assert.False(t, secretFile.MatchString(name), name)
+	}
+	for name, want := range map[string]Risk{"OPENAI_API_KEY": High, "GITHUB_TOKEN": High, "MYSECRETS": High, "DB_PASSWORD": High, "DATABASE_URL": Medium,
+		"PATH": Medium, "PWD": Low, "KEYBOARD": Low, "LANG": Low, "XDG_SESSION_ID": Low} {
+		risk, _ := envRisk(name)
+		assert.Equal(t, want, risk, name)
+	}
+}

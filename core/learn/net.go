@@ -191,7 +191,8 @@ func (g *generaliser) lookUp(entries []entry) names {
 	if resolver == nil {
 		resolver = hostResolver{}
 	}
-	for _, name := range order {
+	for deadline, i := time.Now().Add(lookUpTime), 0; i < len(order) && time.Now().Before(deadline); i++ {
+		name := order[i]
 		addresses, err := resolver.LookupIP(name)
 		if err != nil {
 			continue
@@ -218,10 +219,13 @@ func (g *generaliser) lookUp(entries []entry) names {
 	return n
 }
 
+// lookUpTime bounds the look-ups at the end of a run, all together; what is not explained by then stays an address.
+const lookUpTime = 10 * time.Second
+
 type hostResolver struct{}
 
 func (hostResolver) LookupIP(host string) ([]netip.Addr, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime/5)
 	defer cancel()
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }

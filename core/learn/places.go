@@ -21,7 +21,7 @@ var wholesale = []string{
 // secretFile matches names of files and folders that hold secrets or the history of a project: the reason why a
 // folder that holds one unobserved is not exposed as a whole.
 var secretFile = regexp.MustCompile(`(?i)^(\.env(\..*)?|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure|\.gnupg|\.kube|\.docker|\.netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|` +
-	`\.password-store|\.vault-token|id_(rsa|dsa|ecdsa|ed25519)(\.pub)?|.*\.(pem|key|p12|pfx|jks|keystore|kdbx|ovpn)|.*(secret|credential|password|passwd|token).*|shadow|` +
+	`\.password-store|\.vault-token|id_(rsa|dsa|ecdsa|ed25519)(\.pub)?|.*\.(pem|key|p12|pfx|jks|keystore|kdbx|ovpn)|(.*[._-])?(secrets?|credentials?|passwords?|passwd|tokens?)([._-].*)?|shadow|` +
 	`\..*_history|cookies(\.sqlite)?|login\.keychain.*)$`)
 
 // codeFolder matches folders whose files are run: writing there outlives the sandbox.
