@@ -48,7 +48,10 @@ class NativeParts(BuildHookInterface[Any]):
             self.scratch = tempfile.TemporaryDirectory()
             package = Path(self.scratch.name)
         for part in (build.build_core, build.build_guard, build.build_preload):
-            built: Path = part(package)
+            try:
+                built: Path = part(package)
+            except build.BuildError as error:  # its text says what is missing; a traceback would bury it
+                raise SystemExit(str(error)) from None
             if version != "editable":
                 build_data["force_include"][str(built)] = f"pysandboxes/{built.name}"
 

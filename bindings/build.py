@@ -35,7 +35,7 @@ ZIG_REQUIREMENT = "ziglang>=0.13"
 C_FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=undefined"]
 
 
-class BuildError(SystemExit):
+class BuildError(RuntimeError):
     """A part cannot be built; the text says what is missing and how to get it."""
 
 
@@ -233,7 +233,10 @@ def main() -> None:
     options = parser.parse_args()
     for part in options.parts:
         default = ROOT / ("python_sb/bin" if part == "program" else "pysandboxes")
-        print(PARTS[part](options.output or default))
+        try:
+            print(PARTS[part](options.output or default))
+        except BuildError as error:
+            raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -58,4 +58,7 @@ class Program(BuildHookInterface[Any]):
         build = load_build(root)
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{build.wheel_platform()}"
-        build.build_program(Path(self.root, "bin"), root)
+        try:
+            build.build_program(Path(self.root, "bin"), root)
+        except build.BuildError as error:  # its text says what is missing; a traceback would bury it
+            raise SystemExit(str(error)) from None

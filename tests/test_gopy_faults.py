@@ -368,22 +368,21 @@ def test_an_interpreter_with_its_own_gil_can_import_it(python) -> None:  # type:
     python("""
         try: import _interpreters as interpreters
         except ImportError: import _xxsubinterpreters as interpreters
+        import textwrap
         if sys.version_info < (3, 13):
-            one = interpreters.create(isolated=True)
-            run = interpreters.run_string
+            one, run = interpreters.create(isolated=True), interpreters.run_string
         else:
-            one = interpreters.create("isolated")
-            run = interpreters.exec
-        out = run(one, f'''
-import importlib.util
-spec = importlib.util.spec_from_file_location("_core", {core.__file__!r})
-core = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(core)
-assert core.control_FaultEcho("sub") == "sub"
-try: core.control_FaultPanic()
-except RuntimeError as error: assert "forced" in str(error)
-else: raise AssertionError
-''')
+            one, run = interpreters.create("isolated"), interpreters.exec
+        out = run(one, textwrap.dedent(f'''
+            import importlib.util
+            spec = importlib.util.spec_from_file_location("_core", {core.__file__!r})
+            core = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(core)
+            assert core.control_FaultEcho("sub") == "sub"
+            try: core.control_FaultPanic()
+            except RuntimeError as error: assert "forced" in str(error)
+            else: raise AssertionError
+        '''))
         assert out is None, out
         interpreters.destroy(one)
     """)
