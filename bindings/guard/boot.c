@@ -156,6 +156,7 @@ __attribute__((visibility("default"))) int psb_boot(int boot_fd, int announce_fd
     if (!path)
         return fail("out of memory");
     psb.guard_path = (psb_text){path, strlen(path)};
+    psb.main_thread = pthread_self();
     psb.active = true;
     if (psb_ask_start() < 0)
         return fail("the supervisor does not answer");

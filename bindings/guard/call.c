@@ -66,7 +66,7 @@ int psb_call_check(int call, const char *event) {
     if (psb.phase == PSB_PHASE_BOOT && (row->flags & PSB_F_STDLIB_FREE || strcmp(row->category, "dynamic-code") == 0 ||
                                         strcmp(row->category, "deserialization") == 0))
         return 0; /* what the interpreter does to start */
-    if (caller == PSB_IMPORTLIB && strcmp(row->category, "process-exec") != 0)
+    if (caller == PSB_IMPORTLIB && strcmp(row->category, "process-exec") != 0 && psb_importing())
         return 0;
     if (caller == PSB_STDLIB && (row->flags & PSB_F_STDLIB_FREE || carried(row->category)))
         return 0;
@@ -88,13 +88,29 @@ int psb_call_check(int call, const char *event) {
     return psb_raise(&a, NULL);
 }
 
+static bool named(PyObject *filename, const char *text) {
+    return filename && PyUnicode_CheckExact(filename) && PyUnicode_CompareWithASCIIString(filename, text) == 0;
+}
+
 int psb_eval_check(const char *kind, PyObject *args) {
-    (void)args;
     if (psb.eval_all && !psb.learn)
         return 0;
-    psb_caller caller = psb_nearest_caller();
-    if (caller == PSB_NO_FRAME || caller == PSB_IMPORTLIB || psb.phase == PSB_PHASE_BOOT)
+    if (psb.phase == PSB_PHASE_BOOT)
         return 0;
+    psb_caller caller = psb_nearest_caller();
+    if (caller == PSB_NO_FRAME && pthread_equal(pthread_self(), psb.main_thread) && (!psb.started || psb.interactive)) {
+        psb.started |= strcmp(kind, "exec") == 0; /* the program's own text; a callback from C later is not that */
+        return 0;
+    }
+    if (caller == PSB_IMPORTLIB && psb_importing())
+        return 0;
+    if (strcmp(kind, "compile") == 0 && PyTuple_GET_SIZE(args) >= 2 && PyBytes_Check(PyTuple_GET_ITEM(args, 0))) {
+        /* the parser's own event: builtins.compile raised one before it, eval and exec raise `exec` after it */
+        if (caller == PSB_NO_FRAME || caller == PSB_STDLIB)
+            return 0; /* a traceback looks for its carets; what would run is met at `exec` */
+        if (named(PyTuple_GET_ITEM(args, 1), "<string>"))
+            kind = "eval";
+    }
     if (psb_frame_in(EXEC_FREE) || (strcmp(kind, "compile") == 0 && psb_frame_in(COMPILE_FREE)))
         return 0;
     mp_writer w = {0};

@@ -26,9 +26,11 @@ static bool below(const char *s, size_t n, const psb_list *folders, size_t *pref
 }
 
 static psb_caller judge(const char *s, size_t n) {
-    static const char importlib[] = "<frozen importlib._bootstrap", frozen[] = "<frozen ";
+    static const char importlib[] = "<frozen importlib._bootstrap", zip[] = "<frozen zipimport>", frozen[] = "<frozen ";
     size_t ignored;
     if (n >= sizeof importlib - 1 && memcmp(s, importlib, sizeof importlib - 1) == 0)
+        return PSB_IMPORTLIB;
+    if (n == sizeof zip - 1 && memcmp(s, zip, n) == 0)
         return PSB_IMPORTLIB;
     if (n >= sizeof frozen - 1 && memcmp(s, frozen, sizeof frozen - 1) == 0)
         return PSB_STDLIB;
@@ -186,12 +188,9 @@ static bool listed(const char *s, size_t n, const char *const *list) {
     return false;
 }
 
-bool psb_frame_in(const char *const *files) {
-    PyCodeObject *code = nearest(NULL);
+static bool code_in(PyCodeObject *code, const char *const *files) {
     bool yes = false;
     Py_ssize_t n;
-    if (!code)
-        return false;
     const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &n);
     size_t prefix = 0;
     if (!s)
@@ -200,6 +199,14 @@ bool psb_frame_in(const char *const *files) {
         yes = listed(s, (size_t)n, files);
     else if (below(s, (size_t)n, &psb.site, &prefix) || below(s, (size_t)n, &psb.stdlib, &prefix))
         yes = listed(s + prefix, (size_t)n - prefix, files);
+    return yes;
+}
+
+bool psb_frame_in(const char *const *files) {
+    PyCodeObject *code = nearest(NULL);
+    if (!code)
+        return false;
+    bool yes = code_in(code, files);
     Py_DECREF(code);
     return yes;
 }
@@ -217,20 +224,29 @@ bool psb_frame_function(const char *const *names) {
     return yes;
 }
 
-/* sys.stdlib_module_names, taken once before any code of the user's. */
-bool psb_stdlib_name(const char *name, size_t n) {
-    static PyObject *names;
-    const char *dot = memchr(name, '.', n);
-    if (!names) {
-        PyObject *set = PySys_GetObject("stdlib_module_names");
-        if (!set || !PyFrozenSet_CheckExact(set))
-            return false;
-        names = Py_NewRef(set);
+/* Is the import system at work, from _find_and_load down to here without a frame of anyone else's in between? Its
+ * functions called directly (_call_with_frames_removed(exec, ...), loader.source_to_code(...)) are not that. runpy loads
+ * the program's code through a loader by itself. */
+bool psb_importing(void) {
+    static const char *const runpy[] = {"runpy.py", "<frozen runpy>", NULL};
+    PyThreadState *ts = PyThreadState_GetUnchecked();
+    PyFrameObject *f = ts ? PyThreadState_GetFrame(ts) : NULL;
+    bool yes = false, any = false;
+    while (f && !yes) {
+        PyCodeObject *code = PyFrame_GetCode(f);
+        bool inside = classify(code) == PSB_IMPORTLIB;
+        if (inside)
+            yes = PyUnicode_CompareWithASCIIString(code->co_name, "_find_and_load") == 0;
+        else if (any)
+            yes = code_in(code, runpy);
+        Py_DECREF(code);
+        if (!inside)
+            break;
+        any = true;
+        PyFrameObject *back = PyFrame_GetBack(f);
+        Py_DECREF(f);
+        f = back;
     }
-    PyObject *top = PyUnicode_DecodeUTF8(name, dot ? dot - name : (Py_ssize_t)n, "replace");
-    int found = top ? PySet_Contains(names, top) : -1;
-    Py_XDECREF(top);
-    if (found < 0)
-        PyErr_Clear();
-    return found == 1;
+    Py_XDECREF(f);
+    return yes;
 }

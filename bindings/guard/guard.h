@@ -16,6 +16,7 @@
 #endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,9 @@ typedef struct psb_state {
     bool resolve;  /* no kernel layer holds files: decide on resolved paths */
     bool ignore;   /* ignore rules exist */
     bool eval_all; /* python-api=ALLOW:dynamic-code */
+    bool started;     /* the program's own code has begun */
+    bool interactive; /* a person types it */
+    pthread_t main_thread;
     int phase;
     int boot_fd, announce_fd, call_fd;
     psb_text extra, package, guard_path;
@@ -151,10 +155,10 @@ psb_caller psb_nearest_caller(void);
 psb_caller psb_charged_caller(void); /* PSB_OTHER when any frame outside the standard library is on the stack */
 bool psb_static_import(const char *name, size_t n); /* the running instruction is `import name` */
 bool psb_frame_in(const char *const *files);        /* nearest frame's file below the standard library, NULL-terminated list */
+bool psb_importing(void);                            /* the import system itself is at work */
 bool psb_frame_function(const char *const *names);
 bool psb_frame_subscripts(void);                    /* the running instruction is x[y] */
 size_t psb_site(char *out, size_t cap);             /* "file:line" of the nearest frame outside the standard library */
-bool psb_stdlib_name(const char *name, size_t n);
 
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 

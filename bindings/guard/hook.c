@@ -6,6 +6,7 @@
 #include "guard.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "registry.inc"
 
@@ -73,6 +74,8 @@ static int judge(const event_slot *e, PyObject *args) {
     case RUN:
         if (!psb.partial)
             psb_enter_user_phase();
+        psb.interactive |= strcmp(e->event, "cpython.run_interactivehook") == 0 ||
+                           (strcmp(e->event, "cpython.run_stdin") == 0 && isatty(0));
         return 0;
     }
     return 0;

@@ -18,7 +18,7 @@ static const char *const C_IMPORTS[] = {
     "asyncio.events", "asyncio.base_futures", "asyncio.exceptions", "asyncio.base_tasks", "asyncio.coroutines", "asyncio",
     "zoneinfo._common", "zoneinfo._tzpath", "unicodedata", "stringprep", "encodings", "xml.etree.ElementPath", "copy",
     "pyexpat", "_colorize", "_suggestions", "math", "struct", "_struct", "site", "sys", "builtins", "rlcompleter", "readline",
-    "ctypes", "ctypes._endian", "_testcapi", "subprocess", NULL};
+    "_socket", "runpy", "pkgutil", "_pyrepl", "_pyrepl.__main__", "_pyrepl.main", NULL};
 
 static char refused_folder[PSB_PATH_MAX];
 
@@ -30,9 +30,10 @@ void psb_note_refused_folder(const char *path, size_t n) {
 }
 
 static bool listed(const char *name, size_t n) {
-    static const char encodings[] = "encodings.";
-    if (n > sizeof encodings - 1 && memcmp(name, encodings, sizeof encodings - 1) == 0)
-        return true;
+    static const char *const prefixes[] = {"encodings.", "_sysconfigdata_"};
+    for (size_t i = 0; i < 2; i++)
+        if (n > strlen(prefixes[i]) && memcmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
     for (const char *const *p = C_IMPORTS; *p; p++)
         if (strlen(*p) == n && memcmp(*p, name, n) == 0)
             return true;
@@ -103,14 +104,9 @@ static int charge(PyObject *subject, const char *name, size_t n, bool by_stateme
     if (is_target(name, n) || being_imported(name, n))
         return 0;
     psb_caller caller = psb_nearest_caller();
-    if (caller == PSB_NO_FRAME)
-        return 0; /* the interpreter itself: start, shutdown */
-    bool ours = psb_stdlib_name(name, n);
-    if (ours && by_statement && psb_static_import(name, n))
+    if (by_statement && psb_static_import(name, n))
         return 0;
-    if (ours && listed(name, n) && (from_c || caller != PSB_OTHER))
-        return 0;
-    if (psb_charged_caller() != PSB_OTHER) /* only the standard library on the stack: runpy, multiprocessing's start */
+    if (listed(name, n) && (from_c || caller != PSB_OTHER)) /* no frame: the interpreter itself, or a C thread */
         return 0;
     if (psb.learn) {
         learn_import(name, n);
