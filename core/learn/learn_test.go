@@ -102,7 +102,7 @@ func TestEnvLearnsNamesNeverValues(t *testing.T) {
 	p := newProject(t)
 	p.env["GREETING"], p.env["API_KEY"], p.env["BAD NAME"], p.env["X*"] = "hello", "s3cret", "x", "x"
 	see := func(name string) Observation {
-		return Observation{Family: FamilyEnv, Op: "getenv", Subject: name, Site: "app.py:3"}
+		return Observation{Family: FamilyEnv, Op: "getenv", Subject: name, Site: p.dir + "/app.py:3"}
 	}
 	r := p.learn(p.options(), see("GREETING"), see("GREETING"), see("API_KEY"), see("UNSET_HERE"), see("BAD NAME"), see("X*"), see("A\nexpose-rw=/"))
 	rules, notes := lines(r)

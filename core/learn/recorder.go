@@ -2,6 +2,7 @@ package learn
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,10 +101,15 @@ func exists(path string) bool {
 // Result generalises what was recorded so far. It asks the file system what is a folder, and the resolver which name
 // an address came from; both only to name a rule more narrowly or more durably.
 func (r *Recorder) Result() Result {
+	base := canonicalFolder(profileDir(r.o))
 	r.mu.Lock()
 	byFamily := map[string][]entry{}
 	for _, e := range r.order {
-		byFamily[e.Family] = append(byFamily[e.Family], *e)
+		kept := *e
+		if base != "" {
+			kept.Site = strings.TrimPrefix(kept.Site, base+"/") // a profile is shared; where it lies is not
+		}
+		byFamily[e.Family] = append(byFamily[e.Family], kept)
 	}
 	dropped := r.dropped
 	r.mu.Unlock()
