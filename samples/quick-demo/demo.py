@@ -109,7 +109,9 @@ def folders(keep: bool) -> Iterator[tuple[Path, Path]]:
         shutil.copy(HERE / "quick_demo.py", project)
         shutil.copytree(HERE / "data", project / "data")
         (home / ".ssh").mkdir(parents=True)
-        (home / ".ssh" / "id_ed25519").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nnot a real one\n-----END OPENSSH PRIVATE KEY-----\n")
+        (home / ".ssh" / "id_ed25519").write_text(
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nnot a real one\n-----END OPENSSH PRIVATE KEY-----\n"
+        )
         yield project, home
     finally:
         if keep:
@@ -151,14 +153,20 @@ class Demo:
     def bare(self) -> str:
         title(1, "The program, without a sandbox")
         done = self.run(sys.executable, *self.good)
-        check(done.returncode == 0 and "page " in done.stdout, "it fetches a page, reads a folder, reads a variable", done.stderr)
+        check(
+            done.returncode == 0 and "page " in done.stdout, "it fetches a page, reads a folder, reads a variable", done.stderr
+        )
         return done.stdout
 
     def learn(self) -> None:
         title(2, "Learn what it does")
         done = self.run(self.program, "--learn=.py-sandboxes", *self.good)
         profile = self.project / ".py-sandboxes"
-        check(done.returncode == 0 and profile.exists(), "the run went through, and a profile was written", done.stdout + done.stderr)
+        check(
+            done.returncode == 0 and profile.exists(),
+            "the run went through, and a profile was written",
+            done.stdout + done.stderr,
+        )
         say("what it learned, for you to review:")
         rules = learned_rules(profile)
         for rule in rules:
@@ -170,7 +178,9 @@ class Demo:
     def enforce(self, bare: str) -> None:
         title(3, "Enforce it")
         done = self.run(self.program, *self.good)
-        difference = "\n".join(difflib.unified_diff(bare.splitlines(), done.stdout.splitlines(), "bare", "sandboxed", lineterm=""))
+        difference = "\n".join(
+            difflib.unified_diff(bare.splitlines(), done.stdout.splitlines(), "bare", "sandboxed", lineterm="")
+        )
         check(done.returncode == 0 and not difference, "the output is the same as without a sandbox", difference + done.stderr)
 
     def evil_bare(self) -> None:

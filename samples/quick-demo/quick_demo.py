@@ -1,8 +1,7 @@
 """A small weather report: fetch a page, read a folder, read a variable. It knows nothing of pysandboxes.
 
-    quick_demo.py --url URL                     what it is for
-    quick_demo.py --url URL --evil --sink URL --home DIR
-                                                what it might do after a bad update: read keys, send a secret away, run a program
+quick_demo.py --url URL                                  what it is for
+quick_demo.py --url URL --evil --sink URL --home DIR     after a bad update: reads keys, sends a secret away, runs a program
 """
 
 import argparse
