@@ -161,3 +161,6 @@ func environ() map[string]string {
 
 // errStale says why a cached answer was not taken; it never leaves the package.
 var errStale = errors.New("stale")
+
+// Cached is Probe without asking: nil where no cached answer holds.
+func Cached(exe string, env map[string]string) *Interpreter { return cacheFor(exe, env).load() }

@@ -65,9 +65,9 @@ var pythonLong = map[string]bool{
 // The short options of python (Python/getopt.c, 3.11 to 3.14).
 const (
 	shortFlags  = "bBdEiIOPqRsStuvx" // no argument
-	shortValues = "WX"                // an argument in the same word or the next
-	shortTarget = "cm"                // the argument is the target, and the options end
-	shortDirect = "hV?"               // answered without running anything
+	shortValues = "WX"               // an argument in the same word or the next
+	shortTarget = "cm"               // the argument is the target, and the options end
+	shortDirect = "hV?"              // answered without running anything
 )
 
 const seeHelp = "python-sb --help lists the options."

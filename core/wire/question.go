@@ -59,6 +59,7 @@ type Question struct {
 
 	Family Op     // learn: OpFile, OpImport, OpCall, OpNet or OpEval
 	Site   string // learn, learn-env: file:line, "" where unknown
+	Quiet  bool   // learn: the import system asked, not the program
 
 	Level, Text string // note
 }
@@ -100,6 +101,17 @@ var subjects = map[Op]subject{
 		func(w *writer, q *Question) { w.str(q.Kind) }},
 }
 
+// observed is the subject of a family in its learn form: an import that was not refused has no hint.
+func observed(family Op) (subject, bool) {
+	if family == OpImport {
+		return subject{1,
+			func(r *reader, q *Question) { q.Name = r.loose("name", maxName) },
+			func(w *writer, q *Question) { w.str(q.Name) }}, true
+	}
+	s, known := subjects[family]
+	return s, known
+}
+
 // DecodeQuestion reads one message of a child. An error means that the child does not speak the protocol.
 func DecodeQuestion(data []byte) (Question, error) {
 	if len(data) > MaxMessage {
@@ -121,14 +133,14 @@ func DecodeQuestion(data []byte) (Question, error) {
 		q.Pid, q.Version, q.Python = int(r.uint("pid", math.MaxInt32)), r.word("version", maxName), r.loose("python", maxName)
 	case q.Op == OpLearn:
 		q.Family = Op(r.word("family", 16))
-		seen, known := subjects[q.Family]
+		seen, known := observed(q.Family)
 		if !known {
 			r.fail(fmt.Errorf("unknown family %q", q.Family))
 			break
 		}
-		r.want(rest, 1+seen.fields+1)
+		r.want(rest, 1+seen.fields+2)
 		seen.read(r, &q)
-		q.Site = r.loose("site", maxPath)
+		q.Site, q.Quiet = r.loose("site", maxPath), r.bool("quiet")
 	case q.Op == OpLearnEnv:
 		r.want(rest, 2)
 		q.Name, q.Site = r.loose("name", maxName), r.loose("site", maxPath)
@@ -192,13 +204,13 @@ func (q *Question) Encode() ([]byte, error) {
 	case q.Op == OpHello:
 		head(3).int(int64(q.Pid)).str(q.Version).str(q.Python)
 	case q.Op == OpLearn:
-		seen, known := subjects[q.Family]
+		seen, known := observed(q.Family)
 		if !known {
 			return nil, fmt.Errorf("unknown family %q", q.Family)
 		}
-		head(1 + seen.fields + 1).str(string(q.Family))
+		head(1 + seen.fields + 2).str(string(q.Family))
 		seen.write(w, q)
-		w.str(q.Site)
+		w.str(q.Site).bool(q.Quiet)
 	case q.Op == OpLearnEnv:
 		head(2).str(q.Name).str(q.Site)
 	case q.Op == OpNote:

@@ -123,7 +123,7 @@ func (r *reader) text(what string, limit int) string {
 // loose reads text that the program in the child may have chosen: an import's name, a code object's file. It may hold
 // anything; bytes that are no UTF-8 come as \xNN. Who shows it quotes it.
 func (r *reader) loose(what string, limit int) string {
-	s := r.raw(what, limit, isStr)
+	s := r.raw(what, limit, func(c byte) bool { return isStr(c) || isBin(c) })
 	if !utf8.ValidString(s) {
 		s = escape(s)
 	}

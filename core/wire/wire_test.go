@@ -19,7 +19,7 @@ var questions = []Question{
 	{Seq: 4, Op: OpCall, Names: []string{"subprocess.run", "_posixsubprocess.fork_exec"}, Event: "subprocess.Popen"},
 	{Seq: 5, Op: OpNet, NetOp: "connect", Proto: "tcp", Host: "::1", Port: 65535},
 	{Seq: 6, Op: OpEval, Kind: "compile"},
-	{Op: OpLearn, Family: OpFile, Path: "/data/x", Event: "open", Site: "a.py:3"},
+	{Op: OpLearn, Family: OpFile, Path: "/data/x", Event: "open", Site: "a.py:3", Quiet: true},
 	{Op: OpLearn, Family: OpImport, Name: "json", Site: "a.py:1"},
 	{Op: OpLearn, Family: OpCall, Names: []string{"os.system"}, Event: "os.system", Site: "a.py:9"},
 	{Op: OpLearn, Family: OpNet, NetOp: "resolve", Proto: "tcp", Host: "example.com", Port: 443, Site: ""},

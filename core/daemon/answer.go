@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"syscall"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+	"github.com/pysandboxes/pysandboxes/core/wire"
+)
+
+// judge answers questions from a policy. It has no state but the denials it records.
+type judge struct {
+	policy  *policy.Policy
+	learn   bool // everything is allowed
+	denials *denials
+}
+
+// refusal is the exception and the errno of one family.
+type refusal struct {
+	exc   wire.Exception
+	errno syscall.Errno
+}
+
+var refusals = map[wire.Op]refusal{
+	wire.OpFile:   {wire.ExcFileNotFound, syscall.ENOENT},
+	wire.OpImport: {wire.ExcModuleNotFound, 0},
+	wire.OpCall:   {wire.ExcAPIPermission, syscall.EPERM},
+	wire.OpNet:    {wire.ExcConnectionRefused, syscall.ECONNREFUSED},
+	wire.OpEval:   {wire.ExcEvalPermission, syscall.EPERM},
+}
+
+// answer decides a question of one of the families.
+func (j *judge) answer(q wire.Question) wire.Answer {
+	if j.learn {
+		return wire.Answer{Seq: q.Seq, Allow: true}
+	}
+	how, known := refusals[q.Op]
+	if !known {
+		return wire.Answer{Seq: q.Seq, Exc: wire.ExcSandBox, Message: "the sandbox was asked what it does not know: " + string(q.Op)}
+	}
+	d := j.decide(q)
+	if d.Allow {
+		return wire.Answer{Seq: q.Seq, Allow: true}
+	}
+	if q.Op == wire.OpFile && q.Write && j.policy.File(q.Path, policy.Read, q.Event).Allow {
+		how = refusal{wire.ExcPermission, syscall.EACCES} // it is there, and read only
+	}
+	denial := wire.Denial{
+		Layer: "python", Family: d.Family, Subject: d.Subject, Op: d.Op, Category: d.Category, Add: d.Add, Message: d.Message(),
+	}
+	if !d.Rule.IsZero() {
+		denial.Rule = d.Rule.String()
+	}
+	j.denials.add(denial)
+	return wire.Answer{Seq: q.Seq, Exc: how.exc, Errno: int(how.errno), Message: denial.Message, Denial: &denial}
+}
+
+func (j *judge) decide(q wire.Question) policy.Decision {
+	switch q.Op {
+	case wire.OpFile:
+		access := policy.Read
+		if q.Write {
+			access = policy.Write
+		}
+		return j.policy.File(q.Path, access, q.Event)
+	case wire.OpImport:
+		return j.policy.Import(q.Name, q.Hint)
+	case wire.OpCall:
+		return j.policy.Call(q.Names, q.Event)
+	case wire.OpNet:
+		return j.policy.Net(policy.NetQuestion{Op: q.NetOp, Proto: q.Proto, Host: q.Host, Port: q.Port})
+	case wire.OpEval:
+		return j.policy.Eval(q.Kind)
+	}
+	return policy.Decision{}
+}

@@ -1,0 +1,267 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/audit"
+	"github.com/pysandboxes/pysandboxes/core/transport"
+	"github.com/pysandboxes/pysandboxes/core/wire"
+	"github.com/pysandboxes/pysandboxes/providers"
+)
+
+// Child is a running sandboxed interpreter.
+type Child struct {
+	plan    *Plan
+	process *providers.Process
+	server  *server
+	denials *denials
+	conn    *transport.Conn // nil without calls
+
+	done   chan struct{} // closed when the process ended and everything it sent was read
+	status providers.Status
+	err    error
+
+	stopping sync.Mutex // one Stop at a time
+	asked    bool       // an end was asked for; guarded by stopping
+}
+
+// Start is Prepare and [Plan.Start] in one.
+func Start(ctx context.Context, spec Spec) (*Child, error) {
+	plan, err := Prepare(spec)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Start(ctx)
+}
+
+// Start starts a child and returns when its guard has said hello (and, with calls, when its Python is ready). On an error
+// nothing is left of it.
+func (p *Plan) Start(ctx context.Context) (*Child, error) {
+	if p.provider == nil {
+		return nil, ErrDirect
+	}
+	began := time.Now()
+	c := &Child{plan: p, denials: &denials{}, done: make(chan struct{})}
+	c.server = newServer(&judge{policy: p.policy, learn: p.Learning(), denials: c.denials}, p.recorder, p.spec.Logger)
+	if err := c.launch(); err != nil {
+		return nil, err
+	}
+	if err := c.greeting(ctx, p.spec.StartTimeout); err != nil {
+		c.abandon()
+		return nil, err
+	}
+	if c.conn != nil {
+		if err := c.ready(p.spec.StartTimeout - time.Since(began)); err != nil {
+			c.abandon()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// launch makes the process. Its ends of the sockets are closed here when it returns.
+func (c *Child) launch() error {
+	p := c.plan
+	data, err := p.bootData()
+	if err != nil {
+		return err
+	}
+	boot, err := sealed("pysandboxes-boot", data)
+	if err != nil {
+		return err
+	}
+	defer boot.Close()
+	announce, childAnnounce, err := pair(unix.SOCK_SEQPACKET, "announce", true)
+	if err != nil {
+		return err
+	}
+	defer childAnnounce.Close()
+	var call, childCall *os.File
+	if p.spec.WithCalls {
+		if call, childCall, err = pair(unix.SOCK_STREAM, "call", false); err != nil {
+			announce.Close()
+			return err
+		}
+		defer childCall.Close()
+	}
+	in := p.spec.Interpreter
+	command, err := p.provider.Prepare(p.policy, providers.Child{
+		Path: in.Executable, Argv: append([]string{in.Executable}, p.spec.PythonArgs...), Env: p.policy.Environ(), Dir: p.spec.Cwd,
+		Stdin: p.spec.Stdio[0], Stdout: p.spec.Stdio[1], Stderr: p.spec.Stdio[2],
+		Boot: boot, Announce: childAnnounce, Call: childCall,
+		Guard: in.Guard, Preload: in.Preload, Setsid: p.spec.Setsid, InitPath: p.spec.InitPath,
+	})
+	if err == nil {
+		c.process, err = providers.Start(command)
+	}
+	if err != nil {
+		announce.Close()
+		if call != nil {
+			call.Close()
+		}
+		return err
+	}
+	if call != nil {
+		c.conn, err = connect(call, p.policy)
+		if err != nil {
+			announce.Close()
+			_ = c.process.Kill()
+			_, _ = c.process.Wait()
+			return err
+		}
+	}
+	c.server.run(announce)
+	go c.watch()
+	go c.native()
+	return nil
+}
+
+// greeting waits for the guard's hello, the end of the process, or the end of patience.
+func (c *Child) greeting(ctx context.Context, patience time.Duration) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case err := <-c.server.hello:
+		return err
+	case <-c.done:
+		// Both may have happened: a short program says hello and ends.
+		select {
+		case err := <-c.server.hello:
+			return err
+		default:
+		}
+		return &StartError{Status: c.status, Pid: c.Pid()}
+	case <-timer.C:
+		return &StartError{Pid: c.Pid(), Patience: patience}
+	case <-ctx.Done():
+		return fmt.Errorf("the start of the sandbox was given up: %w", context.Cause(ctx))
+	}
+}
+
+// abandon ends a child that did not come up.
+func (c *Child) abandon() {
+	_ = c.process.Kill()
+	<-c.done
+	if c.conn != nil {
+		c.conn.Close()
+	}
+}
+
+// watch waits for the end of the process, then reads what it had sent.
+func (c *Child) watch() {
+	defer close(c.done)
+	defer func() {
+		if v := recover(); v != nil {
+			c.err = fmt.Errorf("watching the sandbox failed: %v", v)
+		}
+	}()
+	status, err := c.process.Wait()
+	c.server.stop()
+	c.status, c.err = status, err
+	if c.conn != nil {
+		c.conn.Fail(c.Ended())
+	}
+}
+
+// native records what the kernel's part refused.
+func (c *Child) native() {
+	defer func() { _ = recover() }() // a denial that cannot be recorded is still a denial
+	for d := range c.process.Denials() {
+		c.denials.add(nativeDenial(d))
+	}
+}
+
+func nativeDenial(d providers.NativeDenial) wire.Denial {
+	return wire.Denial{
+		Layer: "os", Family: "call", Op: d.Op, Subject: d.Subject, Category: string(audit.ProcessExec),
+		Add:     []string{"python-api=ALLOW:" + string(audit.ProcessExec)},
+		Message: fmt.Sprintf("the kernel refused %s of %s (process-exec). Add:\n    python-api=ALLOW:%s", d.Op, d.Subject, audit.ProcessExec),
+	}
+}
+
+func category(name string) string {
+	call, _ := audit.Lookup(name)
+	return string(call.Category)
+}
+
+// Pid is the child's process number on the host.
+func (c *Child) Pid() int { return c.process.Pid() }
+
+// Provider is the name of the provider that holds it.
+func (c *Child) Provider() string { return c.plan.Provider() }
+
+// Conn is the channel for calls, nil without one.
+func (c *Child) Conn() *transport.Conn { return c.conn }
+
+// Denials lists what was refused so far, in order, each subject once.
+func (c *Child) Denials() []Denied { return c.denials.list() }
+
+// Notices are what a person should be told at the start: the plan's, and what init found that this kernel cannot do.
+func (c *Child) Notices() []string {
+	return append(append([]string(nil), c.plan.notices...), c.process.Notes()...)
+}
+
+// Done is closed when the child has ended and everything that it sent was read.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Wait waits for that. Every caller gets the same answer.
+func (c *Child) Wait() (providers.Status, error) {
+	<-c.done
+	return c.status, c.err
+}
+
+// Signal sends a signal to the child's first process.
+func (c *Child) Signal(sig syscall.Signal) error { return c.process.Signal(sig) }
+
+// How long a child may take to heed SIGTERM before it is killed.
+const termPatience = time.Second
+
+// Stop ends the child. Gracefully: it is asked to finish running calls (patience bounds that), then told by SIGTERM, then
+// killed. Otherwise it is killed at once. It returns when nothing is left; stopping twice is no error.
+func (c *Child) Stop(graceful bool, patience time.Duration) error {
+	c.stopping.Lock()
+	defer c.stopping.Unlock()
+	c.asked = true
+	if graceful && c.conn != nil {
+		if err := c.conn.Stop(); err == nil && c.within(patience) {
+			return c.closed()
+		}
+	}
+	if graceful {
+		if err := c.process.Signal(syscall.SIGTERM); err == nil && c.within(termPatience) {
+			return c.closed()
+		}
+	}
+	if err := c.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("ending process %d of the sandbox: %w", c.Pid(), err)
+	}
+	<-c.done
+	return c.closed()
+}
+
+func (c *Child) within(patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (c *Child) closed() error {
+	_ = c.process.Kill() // what it left behind
+	if c.conn != nil {
+		c.conn.Close()
+	}
+	return nil
+}

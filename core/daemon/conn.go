@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+	"github.com/pysandboxes/pysandboxes/core/transport"
+	"github.com/pysandboxes/pysandboxes/core/unpickle"
+	"github.com/pysandboxes/pysandboxes/core/wire"
+)
+
+// connect hands our end of the call socket to the transport, which owns it from here on.
+func connect(call *os.File, pol *policy.Policy) (*transport.Conn, error) {
+	// A descriptor of the transport's own: it reads by plain system calls, without the runtime's poller.
+	fd, err := unix.FcntlInt(call.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	call.Close()
+	if err != nil {
+		return nil, fmt.Errorf("call socket: %w", err)
+	}
+	switches, limits := pol.Switches(), pol.Limits()
+	return transport.New(fd, transport.Options{
+		Mode: unpickle.Mode(switches.ResultMode), Guard: switches.ResultGuard, MaxResult: limits.Result, Version: wire.Version,
+	})
+}
+
+// ready waits until the child's Python takes calls.
+func (c *Child) ready(patience time.Duration) error {
+	if patience <= 0 {
+		patience = time.Millisecond
+	}
+	if _, err := c.conn.Ready(patience); err != nil {
+		if ended := c.Ended(); ended != nil {
+			err = ended
+		}
+		return fmt.Errorf("the sandbox did not get ready for calls: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/pysandboxes/pysandboxes/core/interpreter"
+	"github.com/pysandboxes/pysandboxes/core/learn"
+	"github.com/pysandboxes/pysandboxes/core/policy"
+	"github.com/pysandboxes/pysandboxes/core/profile"
+	"github.com/pysandboxes/pysandboxes/core/wire"
+	"github.com/pysandboxes/pysandboxes/providers"
+)
+
+// Plan is a sandbox that may be started, any number of times: the profile is loaded, the policy compiled, the provider
+// chosen. It does not change.
+type Plan struct {
+	spec      Spec
+	profile   *profile.Profile
+	policy    *policy.Policy
+	provider  providers.Provider
+	notices   []string
+	learnPath string // "" where this run does not learn
+	recorder  *learn.Recorder
+}
+
+// ErrDirect is os-sandbox=none: there is no child, functions are called directly.
+var ErrDirect = errors.New("os-sandbox=none: functions are called directly, without any sandbox")
+
+// Prepare loads the profile of a spec and chooses the provider. The errors are those of a person's making, each with its
+// place and the way out; nothing was started. With [ErrDirect] the plan is still good for its notices and switches.
+func Prepare(spec Spec) (*Plan, error) {
+	spec, err := spec.complete()
+	if err != nil {
+		return nil, err
+	}
+	if err := spec.Interpreter.CheckInstalled(wire.Version); err != nil {
+		return nil, err
+	}
+	p := &Plan{spec: spec}
+	learning, err := p.missing()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.load(learning); err != nil {
+		return nil, err
+	}
+	if err := p.learning(learning); err != nil {
+		return nil, err
+	}
+	if err := p.policy.CheckProtected(); err != nil {
+		return nil, err
+	}
+	if spec.ProfilePath != "" {
+		remember(spec.Env, spec.ProfilePath)
+	}
+	return p, p.choose()
+}
+
+// missing decides what a start without a profile does; it reports whether the run learns for that reason or because it was
+// asked to.
+func (p *Plan) missing() (learning bool, err error) {
+	s := p.spec
+	never := s.Env[learnVariable] == "never"
+	if s.Learn.On && never {
+		return false, &LearnForbiddenError{learnVariable + "=never is set"}
+	}
+	if s.ProfilePath != "" || s.Learn.On {
+		return s.Learn.On, nil
+	}
+	if len(s.Searched) == 0 {
+		return false, errors.New("sandbox: neither a profile nor a place to look for one")
+	}
+	missing := &MissingProfileError{Searched: s.Searched, Mode: s.Mode, Never: never,
+		Former: knownProfile(s.Env, s.Searched[len(s.Searched)-1])}
+	if missing.Former != "" || never || !s.Learn.IfMissing {
+		return false, missing
+	}
+	return true, nil
+}
+
+// load reads the profile and compiles it. What a profile's own learn=FILE asks for is known only then.
+func (p *Plan) load(learning bool) error {
+	s := p.spec
+	prof, err := profile.Load(profile.Options{
+		Path: s.ProfilePath, Overrides: s.Overrides, Env: s.Env, Platform: "linux", Home: s.Home, Cwd: s.Cwd,
+	})
+	if err != nil {
+		return err
+	}
+	if rule, set := prof.Scalar("learn"); set && !prof.Locked && rule.Value != "" {
+		learning = true
+	}
+	// What later runs trust is no more the sandbox's to write than the profile is.
+	for _, folder := range []string{interpreter.CacheFolder(s.Env), StateFolder(s.Env)} {
+		if folder != "" {
+			prof.Protected = append(prof.Protected, folder)
+			prof.ProtectedAt = append(prof.ProtectedAt, profile.Position{})
+		}
+	}
+	pol, warnings, err := policy.Compile(prof, policy.Context{
+		Runtime: s.Interpreter.RuntimeFor(learning || letsOut(prof)),
+		Target:  s.Target, TargetModules: s.TargetModules, Package: s.Interpreter.Package,
+		Cwd: s.Cwd, Home: s.Home, Learning: learning,
+	})
+	if err != nil {
+		return err
+	}
+	p.profile, p.policy = prof, pol
+	for _, w := range append(prof.Warnings, warnings...) {
+		p.notices = append(p.notices, place(w.Pos)+w.Text)
+	}
+	return nil
+}
+
+// letsOut reports whether a network rule may allow anything, before the policy is there to say so exactly.
+func letsOut(p *profile.Profile) bool {
+	for _, rule := range p.Rules {
+		if rule.Key == "net" && len(rule.Items) > 0 && strings.EqualFold(rule.Items[0], "ALLOW") {
+			return true
+		}
+	}
+	return false
+}
+
+// learning sets up the recorder where this run learns.
+func (p *Plan) learning(asked bool) error {
+	s, switches := p.spec, p.policy.Switches()
+	path := s.Learn.File
+	switch {
+	case path != "":
+		path = within(s.Cwd, path)
+	case asked && s.ProfilePath != "":
+		path = s.ProfilePath
+	case asked:
+		path = s.Searched[len(s.Searched)-1]
+	case switches.Learn != "":
+		path = within(filepath.Dir(s.ProfilePath), switches.Learn)
+	default:
+		return nil
+	}
+	if s.Env[learnVariable] == "never" {
+		return &LearnForbiddenError{learnVariable + "=never is set"}
+	}
+	if switches.Locked {
+		return &LearnForbiddenError{s.ProfilePath + " is locked by learn=false"}
+	}
+	p.learnPath = path
+	p.recorder = learn.New(learn.Options{
+		Policy: p.policy, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(),
+	})
+	p.notices = append(p.notices, fmt.Sprintf(
+		"LEARNING into %s: everything is allowed and recorded. Never do this with code that you do not trust.", path))
+	return nil
+}
+
+func within(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(folder, path)
+}
+
+// choose finds the provider and says what it does not hold.
+func (p *Plan) choose() error {
+	switches := p.policy.Switches()
+	name := switches.OSSandbox
+	if p.Learning() {
+		name = "subprocess"
+	}
+	if name == "none" {
+		p.notices = append(p.notices, place(switches.OSSandboxPos)+"os-sandbox=none: no rule of the profile is held")
+		return ErrDirect
+	}
+	provider, notices, err := providers.Choose(name)
+	if err != nil {
+		return fmt.Errorf("%s%w", place(switches.OSSandboxPos), err)
+	}
+	p.provider = provider
+	if p.Learning() {
+		return nil // the banner has said more than any gap could
+	}
+	p.notices = append(p.notices, notices...)
+	p.notices = append(p.notices, p.weakened(provider)...)
+	for _, gap := range provider.Gaps(p.policy) {
+		p.notices = append(p.notices, place(gap.Rule)+gap.Text)
+	}
+	return nil
+}
+
+// weakened warns where the host's OS_SANDBOX took the kernel boundary away, which the profile allows (hardening.md 2).
+func (p *Plan) weakened(provider providers.Provider) []string {
+	value := p.spec.Env["OS_SANDBOX"]
+	rule, set := p.profile.Scalar("os-sandbox")
+	if !set || value == "" || rule.Value != value || !strings.Contains(rule.Source, "${OS_SANDBOX") || provider.Holds().Files {
+		return nil
+	}
+	return []string{fmt.Sprintf("%sOS_SANDBOX=%s in the environment takes the kernel boundary away", place(rule.Pos), value)}
+}
+
+func place(pos profile.Position) string {
+	if pos.IsZero() {
+		return ""
+	}
+	return pos.String() + ": "
+}
+
+// Notices are what a person should be told at the start, each once.
+func (p *Plan) Notices() []string { return p.notices }
+
+// Learning reports whether everything is allowed and recorded.
+func (p *Plan) Learning() bool { return p.recorder != nil }
+
+// LearnPath is the profile that learning writes, "" where this run does not learn.
+func (p *Plan) LearnPath() string { return p.learnPath }
+
+// Policy is the compiled policy.
+func (p *Plan) Policy() *policy.Policy { return p.policy }
+
+// Provider is the name of the chosen provider, "none" for direct calls.
+func (p *Plan) Provider() string {
+	if p.provider == nil {
+		return "none"
+	}
+	return p.provider.Name()
+}
+
+// LearnReport is the outcome of a learning run.
+type LearnReport struct {
+	Path    string
+	Changed bool
+	Result  learn.Result
+}
+
+// Learned writes what was recorded so far to its profile. Nothing new leaves the file untouched. The report is good for
+// its table even where writing failed.
+func (p *Plan) Learned() (LearnReport, error) {
+	if p.recorder == nil {
+		return LearnReport{}, errors.New("this run does not learn")
+	}
+	report := LearnReport{Path: p.learnPath, Result: p.recorder.Result()}
+	changed, err := learn.Write(p.learnPath, report.Result, learn.WriteOptions{Env: p.spec.Env, Home: p.spec.Home, Cwd: p.spec.Cwd})
+	if err != nil {
+		return report, fmt.Errorf("what was learned could not be written: %w", err)
+	}
+	report.Changed = changed
+	remember(p.spec.Env, p.learnPath)
+	return report, nil
+}
+
+// bootData is what a child of this plan is born with.
+func (p *Plan) bootData() ([]byte, error) {
+	snapshot, rt, switches := p.policy.Snapshot(), p.policy.Runtime(), p.policy.Switches()
+	boot := wire.Boot{
+		Mode: p.spec.Mode, Learn: p.Learning(), Py: switches.PySandbox, Resolve: !p.provider.Holds().Files,
+		Ignore: snapshot.Ignore, Imports: snapshot.Imports, ImportsDeny: snapshot.ImportsDeny, Calls: snapshot.Calls,
+		Eval: snapshot.Eval, Stdlib: rt.Stdlib, Site: rt.Site, Target: p.spec.TargetModules,
+		Package: p.spec.Interpreter.Package, Extra: p.spec.Extra,
+	}
+	for _, f := range snapshot.Files {
+		boot.Files = append(boot.Files, wire.File{Path: f.Path, Bits: f.Bits, Flags: f.Flags})
+	}
+	if p.Learning() {
+		boot.Py = true // the hook is what learning sees by
+	}
+	return boot.Encode()
+}
+
+// ProfilePath is the profile in force, "" where there is none yet.
+func (p *Plan) ProfilePath() string { return p.spec.ProfilePath }

@@ -1,0 +1,226 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/daemon"
+	"github.com/pysandboxes/pysandboxes/core/interpreter"
+	"github.com/pysandboxes/pysandboxes/core/learn"
+	"github.com/pysandboxes/pysandboxes/core/profile"
+	"github.com/pysandboxes/pysandboxes/core/wire"
+)
+
+// Exit codes of our own. Everything else is the program's.
+const (
+	exitUsage = 2   // a command line or a profile that cannot be used; python's own code for the former
+	exitStart = 125 // the sandbox did not start
+)
+
+// Main runs python-sb and never returns.
+func Main() {
+	os.Exit(run(os.Args, os.Stderr))
+}
+
+// fail prints an error in its three parts and gives the exit code.
+func fail(stderr io.Writer, code int, err error) int {
+	fmt.Fprintf(stderr, "python-sb: %s\n", err)
+	return code
+}
+
+func run(argv []string, stderr io.Writer) int {
+	args, err := Parse(argv[1:])
+	if err != nil {
+		return fail(stderr, exitUsage, err)
+	}
+	if args.Help {
+		return help(os.Stdout)
+	}
+	env := environment()
+	self, err := command(argv[0])
+	if err != nil {
+		return fail(stderr, exitStart, err)
+	}
+	exe, err := find(self)
+	if err != nil && !args.Version {
+		return fail(stderr, exitStart, err)
+	}
+	if args.Version {
+		return version(os.Stdout, exe, env)
+	}
+	if args.Direct != nil {
+		return direct(stderr, exe, args.Direct)
+	}
+	in, err := interpreter.Probe(exe, env)
+	if err != nil {
+		return fail(stderr, exitStart, err)
+	}
+	spec, err := specOf(args, in, env)
+	if err != nil {
+		return fail(stderr, exitUsage, err)
+	}
+	plan, err := daemon.Prepare(spec)
+	if err != nil {
+		return fail(stderr, codeOf(err), err)
+	}
+	for _, notice := range plan.Notices() {
+		fmt.Fprintf(stderr, "python-sb: %s\n", notice)
+	}
+	if args.Kind == TargetNone && isTerminal(0) {
+		fmt.Fprint(stderr, banner(plan))
+	}
+	return accompanied(plan, stderr)
+}
+
+// accompanied runs the program and ends as it ended.
+func accompanied(plan *daemon.Plan, stderr io.Writer) int {
+	signals := catch()
+	c, err := plan.Start(context.Background())
+	if err != nil {
+		return fail(stderr, exitStart, err)
+	}
+	accompany(c, signals)
+	status, err := c.Wait()
+	if plan.Learning() {
+		report(plan, stderr)
+	}
+	switch {
+	case err != nil:
+		return fail(stderr, exitStart, err)
+	case status.Signal != 0:
+		dieBy(status.Signal)
+		return 128 + int(status.Signal)
+	}
+	return status.Code
+}
+
+// codeOf tells a mistake of the user's from a machine that cannot do it.
+func codeOf(err error) int {
+	var (
+		syntax  *profile.SyntaxError
+		missing *daemon.MissingProfileError
+		forbids *daemon.LearnForbiddenError
+	)
+	if errors.As(err, &syntax) || errors.As(err, &missing) || errors.As(err, &forbids) {
+		return exitUsage
+	}
+	return exitStart
+}
+
+// command gives the path by which python-sb was started.
+func command(argv0 string) (string, error) {
+	path := argv0
+	if !strings.Contains(path, "/") {
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return os.Executable()
+		}
+		path = found
+	}
+	return filepath.Abs(path)
+}
+
+// find looks for the interpreter from the command's path, then from where the binary itself lies: `python -m
+// pysandboxes.python_sb` starts the binary by a name beside the interpreter that it wants.
+func find(self string) (string, error) {
+	exe, err := interpreter.Find(self)
+	if err == nil {
+		return exe, nil
+	}
+	binary, binErr := os.Executable()
+	if binErr != nil || binary == self {
+		return "", err
+	}
+	if exe, again := interpreter.Find(binary); again == nil {
+		return exe, nil
+	}
+	return "", err
+}
+
+// direct lets python answer what runs no program, such as -V and -h.
+func direct(stderr io.Writer, exe string, options []string) int {
+	err := syscall.Exec(exe, append([]string{exe}, options...), os.Environ())
+	return fail(stderr, exitStart, fmt.Errorf("starting %s: %w", exe, err))
+}
+
+func specOf(args *Arguments, in *interpreter.Interpreter, env map[string]string) (daemon.Spec, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return daemon.Spec{}, fmt.Errorf("the working directory: %w", err)
+	}
+	// A run that learns may name a profile that is not there yet.
+	path, searched, err := profile.Find(args.Config, "", cwd)
+	if err != nil {
+		return daemon.Spec{}, err
+	}
+	init, err := os.Executable()
+	if err != nil {
+		return daemon.Spec{}, fmt.Errorf("finding this binary: %w", err)
+	}
+	target := scopeOf(args, in, cwd)
+	return daemon.Spec{
+		ProfilePath: path, Searched: searched, Overrides: args.Rules, Env: env, Interpreter: in,
+		PythonArgs: args.Python, Cwd: cwd, Mode: wire.ModeComplete,
+		Learn:  daemon.LearnMode{On: args.Learn, File: args.LearnFile, IfMissing: isTerminal(2)},
+		Target: target.files, TargetModules: target.modules,
+		Stdio:    [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
+		InitPath: init,
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: logLevel(env)})),
+	}, nil
+}
+
+// logLevel is error unless the environment asks for more.
+func logLevel(env map[string]string) slog.Level {
+	if env["PYSANDBOXES_DEBUG"] == "1" {
+		return slog.LevelDebug
+	}
+	return slog.LevelError
+}
+
+// report says what a learning run learned.
+func report(plan *daemon.Plan, stderr io.Writer) {
+	r, err := plan.Learned()
+	if r.Result.Rules() > 0 {
+		width := 0
+		color := isTerminal(2)
+		if size, err := unix.IoctlGetWinsize(2, unix.TIOCGWINSZ); err == nil {
+			width = int(size.Col)
+		}
+		fmt.Fprint(stderr, "\n", learn.Table(r.Result, color, width))
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "python-sb: %s\n", err)
+	case r.Changed:
+		fmt.Fprintf(stderr, "python-sb: learned %d rules; check this file: %s\n", r.Result.Rules(), r.Path)
+	default:
+		fmt.Fprintf(stderr, "python-sb: nothing new was learned; %s is unchanged\n", r.Path)
+	}
+}
+
+func environment() map[string]string {
+	env := make(map[string]string)
+	for _, entry := range os.Environ() {
+		if name, value, found := strings.Cut(entry, "="); found && name != "" {
+			if _, twice := env[name]; !twice { // getenv(3) takes the first
+				env[name] = value
+			}
+		}
+	}
+	return env
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}

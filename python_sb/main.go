@@ -1,0 +1,19 @@
+// Command python-sb is `python` with a policy (core/supervisor). Started under the name pysandboxes-init it is the program
+// that puts up the boundary of a sandbox and then becomes its interpreter (providers/initproc).
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/pysandboxes/pysandboxes/core/supervisor"
+	"github.com/pysandboxes/pysandboxes/providers/initproc"
+	"github.com/pysandboxes/pysandboxes/providers/plan"
+)
+
+func main() {
+	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == plan.Argv0 {
+		initproc.Main()
+	}
+	supervisor.Main()
+}
