@@ -108,8 +108,8 @@ func (p *Process) watchEnd(f *os.File) {
 			p.finish(Status{}, fmt.Errorf("watch of process %d: %v", p.pid, v))
 		}
 	}()
-	defer f.Close()
 	awaitReadable(f)
+	f.Close() // before the end is told: then nothing is left of the child
 	p.reap()
 }
 

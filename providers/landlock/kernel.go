@@ -13,7 +13,7 @@ func ABI() (int, error) {
 	case e == unix.ENOSYS:
 		return 0, fmt.Errorf("this kernel has no Landlock")
 	case e == unix.EOPNOTSUPP:
-		return 0, fmt.Errorf("Landlock is built into this kernel but not switched on at boot")
+		return 0, fmt.Errorf("this kernel has Landlock, but it is not switched on at boot")
 	case e != 0:
 		return 0, fmt.Errorf("the kernel refuses Landlock's system calls: %w", e)
 	}

@@ -89,7 +89,7 @@ func executables(c contract.Child, known []string) ([]string, error) {
 	}
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
-		return nil, fmt.Errorf("the program to run: %w", err)
+		return nil, fmt.Errorf("the program to run, %s: %w", program, err)
 	}
 	out := []string{real}
 	for _, path := range append([]string{real}, known...) {
