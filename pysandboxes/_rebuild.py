@@ -43,19 +43,21 @@ def rebuild(descriptor: dict[str, Any], rich: bytes | None) -> BaseException:
 
 def _build(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, Any]] | None, depth: int) -> BaseException:
     exc = _instance(descriptor, values, depth)
+    # By BaseException's own slots: a program's class may have covered them up.
+    own = BaseException.__dict__
     records = [record for record in _list(descriptor, "denials") if isinstance(record, dict)]
     if records:
-        setattr(exc, "denials" if isinstance(exc, SandBoxError) else CARRIED, records)
+        exc.__dict__["denials" if isinstance(exc, SandBoxError) else CARRIED] = records
     for note in _list(descriptor, "notes"):
         if isinstance(note, str):
-            exc.add_note(note)
+            BaseException.add_note(exc, note)
     if depth < MAX_DEPTH:
         for name, attribute in (("cause", "__cause__"), ("context", "__context__")):
             linked = descriptor.get(name)
             if isinstance(linked, dict):
-                setattr(exc, attribute, _build(linked, None, depth + 1))
-    exc.__suppress_context__ = descriptor.get("suppress") is True
-    return exc.with_traceback(_traceback(_list(descriptor, "frames")))
+                own[attribute].__set__(exc, _build(linked, None, depth + 1))
+    own["__suppress_context__"].__set__(exc, descriptor.get("suppress") is True)
+    return BaseException.with_traceback(exc, _traceback(_list(descriptor, "frames")))
 
 
 def _instance(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, Any]] | None, depth: int) -> BaseException:
@@ -119,7 +121,7 @@ def _of_class(
             continue
     else:
         return SandBoxProtocolError(f"the sandboxed call raised {kind.__module__}.{kind.__qualname__}: {message}")
-    if attempt == ():
+    if not attempt and args:  # made without arguments, which it had
         exc.args = (message,)
     for name, value in attributes.items():
         if type(name) is str and not name.startswith("__") and name != "denials":
@@ -135,16 +137,18 @@ def _of_class(
 
 
 def _set(exc: BaseException, name: str, value: Any) -> None:
-    """Set an attribute without the properties or ``__setattr__`` of the program's class."""
+    """Set an attribute as data: no property or ``__setattr__`` of a program's class runs, no method is covered up."""
     for cls in type(exc).__mro__:
         owned = cls.__dict__.get(name)
-        if owned is not None and hasattr(type(owned), "__set__"):
-            if getattr(builtins, cls.__name__, None) is not cls:
-                return
+        if owned is None:
+            continue
+        if getattr(builtins, cls.__name__, None) is cls and hasattr(type(owned), "__set__"):
             try:
-                BaseException.__setattr__(exc, name, value)
+                type(owned).__set__(owned, exc, value)
             except Exception:
                 return
+            return
+        if hasattr(type(owned), "__get__") or callable(owned):
             return
     exc.__dict__[name] = value
 

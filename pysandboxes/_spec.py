@@ -9,7 +9,6 @@ import os
 import sys
 from base64 import b64encode
 
-from ._child import boot_source
 from ._exceptions import ConfigSyntaxError, SandBoxError
 from ._wire import pack_settings
 
@@ -128,6 +127,26 @@ def learn_of(learn: bool | str | os.PathLike[str] | None) -> bool | str | None:
     if learn is True:
         return True
     return os.path.abspath(os.path.expanduser(os.fspath(learn)))
+
+
+def boot_source(package: str) -> str:
+    """The program text of a child: loads this package from ``package`` and nowhere else, then serves.
+
+    The package is loaded from its folder by name, not searched for: a ``pysandboxes`` in the working directory or on
+    the path is never looked at.
+    """
+    return (
+        "import sys\n"
+        "from _frozen_importlib import module_from_spec\n"
+        "from _frozen_importlib_external import spec_from_file_location\n"
+        f"folder = {package!r}\n"
+        "spec = spec_from_file_location('pysandboxes', folder + '/__init__.py', submodule_search_locations=[folder])\n"
+        "sys.modules['pysandboxes'] = package = module_from_spec(spec)\n"
+        "if '' in sys.path: sys.path.remove('')\n"
+        "spec.loader.exec_module(package)\n"
+        "from pysandboxes._child import main\n"
+        "main()\n"
+    )
 
 
 def interpreter_flags() -> list[str]:

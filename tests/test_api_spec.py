@@ -1,0 +1,170 @@
+"""What the engine is told: the profile that is found, rules from code, the interpreter's options."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pysandboxes import ConfigSyntaxError, SandBoxError, _binary, _spec
+
+
+def test_a_named_profile_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _spec.find_profile("p", None) == (str(tmp_path / "p"), [str(tmp_path / "p")])
+    monkeypatch.setenv("HOME", "/home/x")
+    assert _spec.find_profile(Path("~/p"), None)[0] == "/home/x/p"
+
+
+def test_the_package_comes_before_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, cwd = tmp_path / "package", tmp_path / "cwd"
+    root.mkdir()
+    cwd.mkdir()
+    monkeypatch.chdir(cwd)
+    module = types.ModuleType("made_up_package")
+    module.__path__ = [str(root)]
+    monkeypatch.setitem(sys.modules, "made_up_package", module)
+    wanted = [str(root / ".py-sandboxes"), str(cwd / ".py-sandboxes")]
+    assert _spec.find_profile(None, "made_up_package") == (None, wanted)
+    (cwd / ".py-sandboxes").touch()
+    assert _spec.find_profile(None, "made_up_package") == (wanted[1], wanted)
+    (root / ".py-sandboxes").touch()
+    assert _spec.find_profile(None, "made_up_package") == (wanted[0], wanted)
+    assert _spec.find_profile(None, None) == (wanted[1], wanted[1:])
+
+
+def test_rules_in_code_are_lines_of_a_profile() -> None:
+    rules: Any = {
+        "python_import": ["json", "re"],
+        "py_sandbox": True,
+        "call_timeout": 10,
+        "qemu.use_kvm": False,
+        "expose_ro": Path("/data"),
+    }
+    assert _spec.rules_of(rules) == [
+        ["python-import", "json"],
+        ["python-import", "re"],
+        ["py-sandbox", "true"],
+        ["call-timeout", "10"],
+        ["qemu.use_kvm", "false"],
+        ["expose-ro", "/data"],
+    ]
+
+
+@pytest.mark.parametrize("value", [None, 1.5, {"a": 1}, [None], b"x", object()], ids=repr)
+def test_a_rule_that_is_no_text_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigSyntaxError, match=r"code: the rule env= is a \w+"):
+        _spec.rules_of({"env": value})
+
+
+@pytest.mark.parametrize("value", ["a\npython-import=*", "a\rb", "a\0b"])
+def test_a_rule_is_one_line(value: str) -> None:
+    with pytest.raises(ConfigSyntaxError, match="line break"):
+        _spec.rules_of({"expose_ro": value})
+
+
+def test_learning_can_be_forbidden(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _spec.learn_of(None) is None
+    assert _spec.learn_of(False) is None
+    assert _spec.learn_of(True) is True
+    assert _spec.learn_of("f") == str(tmp_path / "f")
+    monkeypatch.setenv("PYSANDBOXES_LEARN", "never")
+    assert _spec.learn_of(None) is None
+    with pytest.raises(SandBoxError, match="PYSANDBOXES_LEARN=never"):
+        _spec.learn_of("f")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], []),
+        (["-O"], ["-O"]),
+        (["-OO", "-B"], ["-OO", "-B"]),
+        (["-X", "utf8"], ["-X", "utf8"]),
+        (["-X", "importtime"], []),
+        (["-bb", "-s"], ["-s", "-bb"]),
+        (["-W", "error::UserWarning"], ["-Werror::UserWarning"]),
+    ],
+    ids=repr,
+)
+def test_the_child_reads_python_as_the_application_does(given: list[str], told: list[str]) -> None:
+    script = "from pysandboxes._spec import interpreter_flags; print(interpreter_flags())"
+    done = subprocess.run([sys.executable, *given, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == repr(told)
+
+
+def test_the_main_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert _spec.main_module() == ("", "")
+    main.__file__ = "<stdin>"
+    assert _spec.main_module() == ("", "")
+    file = tmp_path / "main.py"
+    file.touch()
+    main.__file__ = str(file)
+    main.__package__ = None
+    assert _spec.main_module() == (str(file), "")
+    main.__spec__ = types.SimpleNamespace(origin=str(file))  # type: ignore[assignment]
+    main.__package__ = "pkg"
+    assert _spec.main_module() == (str(file), "pkg")
+
+
+def test_the_boot_source_loads_nothing_but_the_package_given(tmp_path: Path) -> None:
+    """A planted package in the working directory and on the path is not looked at."""
+    (tmp_path / "pysandboxes").mkdir()
+    (tmp_path / "pysandboxes" / "__init__.py").write_text("print('planted')")
+    package = tmp_path / "real 'package'"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "_child.py").write_text("import sys\ndef main(): print('real', '' in sys.path)")
+    done = subprocess.run(
+        [sys.executable, "-c", _spec.boot_source(str(package))],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.stdout == "real False\n"
+
+
+def make_binary(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\x7fELF...")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site")])
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    (tmp_path / "site" / "python_sb-1.dist-info").mkdir(parents=True)
+    return tmp_path
+
+
+def test_the_binary_is_where_the_record_says(bare: Path) -> None:
+    wanted = make_binary(bare / "elsewhere" / "python-sb")
+    make_binary(bare / "bin" / "python-sb")
+    record = bare / "site" / "python_sb-1.dist-info" / "RECORD"
+    record.write_text("python_sb-1.dist-info/METADATA,,\n../elsewhere/python-sb,sha256=x,1\n")
+    assert _binary.find() == str(wanted)
+
+
+def test_else_beside_the_interpreter(bare: Path) -> None:
+    assert make_binary(bare / "prefix" / "bin" / "python-sb") == Path(_binary.find())
+    assert make_binary(bare / "bin" / "python-sb") == Path(_binary.find())
+
+
+def test_a_script_of_that_name_is_not_the_binary(bare: Path) -> None:
+    script = make_binary(bare / "bin" / "python-sb")
+    script.write_text("#!/usr/bin/python3\n")
+    with pytest.raises(FileNotFoundError, match=r"looked for\n.*bin/python-sb[\s\S]*pip install python-sb"):
+        _binary.find()
