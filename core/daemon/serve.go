@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -118,7 +119,7 @@ func (s *server) questions(f *os.File) {
 	}
 	for first := true; ; first = false {
 		buf := messages.Get().(*[]byte)
-		n, err := receive(f, raw.Read, raw.Control, *buf)
+		n, err := receive(raw, *buf)
 		if err != nil || n == 0 {
 			messages.Put(buf)
 			return
@@ -140,7 +141,7 @@ func (s *server) questions(f *os.File) {
 }
 
 // receive takes one message. After the deadline that stop sets, what is there already is still taken.
-func receive(f *os.File, read, control func(func(uintptr) bool) error, buf []byte) (n int, err error) {
+func receive(raw syscall.RawConn, buf []byte) (n int, err error) {
 	var recvErr error
 	try := func(fd uintptr) bool {
 		for {
@@ -150,9 +151,9 @@ func receive(f *os.File, read, control func(func(uintptr) bool) error, buf []byt
 			}
 		}
 	}
-	err = read(try)
+	err = raw.Read(try)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = control(try)
+		err = raw.Control(func(fd uintptr) { try(fd) })
 	}
 	if err != nil {
 		return 0, err
