@@ -88,13 +88,12 @@ class Reply:
         if kind in (RESULT, EXCEPTION, CANCELLED):
             self._kind, self._data, self._rich, self._descriptor = kind, data, rich, descriptor
             return True
-        if data:
-            if kind == STDOUT:
-                self._write(sys.stdout, kind, data)
-            elif kind == STDERR:
-                self._write(sys.stderr, kind, data)
-            elif kind == LOG:
-                log(data)
+        if kind == LOG:
+            log(descriptor)
+        elif kind == STDOUT:
+            self._write(sys.stdout, kind, data or b"")
+        elif kind == STDERR:
+            self._write(sys.stderr, kind, data or b"")
         return False
 
     def outcome(self) -> Any:
@@ -142,12 +141,14 @@ def exception(descriptor: str | None, rich: bytes | None) -> BaseException:
     return SandBoxProtocolError("the sandboxed call failed, and its account of how cannot be read")
 
 
-def log(data: bytes) -> None:
-    from ._logs import handle
-    from ._msgpack import unpack_map
+def log(record: str | None) -> None:
+    """Handle a log record of the sandbox, which the transport gives as a JSON object."""
+    from json import loads as from_json
 
-    fields = unpack_map(data)
-    if fields is not None:
+    from ._logs import handle
+
+    fields = from_json(record or "{}")
+    if isinstance(fields, dict):
         handle(fields)
 
 

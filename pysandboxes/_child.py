@@ -48,7 +48,7 @@ def main() -> NoReturn:
 
 
 def _send_record(kind: int, record: bytes) -> None:
-    _guard.send(kind, outlet.get().id, record)
+    outlet.get().send(kind, record)
 
 
 def _die(why: str) -> NoReturn:

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Budgets below those of the protocol (docs/implementation.md), so that an honest child never meets them.
-MAX_DEPTH = 12
+MAX_DEPTH = 8
 MAX_TEXT = 16 * 1024
+MAX_TEXTS = 512 * 1024
 MAX_NODES = 64
 MAX_GROUP = 32
+MAX_DENIALS = 100
 HEAD_FRAMES, TAIL_FRAMES = 40, 60
+MAX_FRAMES = 1000
 MAX_LINE = 400
 MAX_RICH = 64 * 1024
 
@@ -32,11 +35,13 @@ _OURS = __file__.rpartition("/")[0] + "/"
 
 
 class Describer:
-    """Describes one raised exception with all that hangs on it; ``source`` reads a line of a file, or says ""."""
+    """Describes one raised exception with all that hangs on it; ``source`` reads lines of files for its tracebacks."""
 
     def __init__(self, source: SourceReader) -> None:
         self.source = source
         self.nodes = 0
+        self.steps = 0
+        self.left = MAX_TEXTS
         self.seen: set[int] = set()
 
     def describe(self, exc: BaseException, denials: list[dict[str, Any]] | None = None, depth: int = 0) -> dict[str, Any]:
@@ -47,26 +52,26 @@ class Describer:
         own = getattr(exc, "denials", None)
         records = list(own) if isinstance(own, (list, tuple)) else []
         records += [record for record in denials or () if record not in records]
-        group = exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
         notes = getattr(exc, "__notes__", ())
+        group = exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
         return {
-            "module": "__main__" if module == "__mp_main__" else clip(str(module), 1024),
-            "qualname": clip(kind.__qualname__, 1024),
-            "message": clip(text_of(exc)),
+            "module": "__main__" if module == "__mp_main__" else self.text(str(module), 1024),
+            "qualname": self.text(kind.__qualname__, 1024),
+            "message": self.text(text_of(exc)),
             "base": not isinstance(exc, Exception),
             "frames": self.frames(exc.__traceback__),
-            "denials": [record for record in records if isinstance(record, dict)],
-            "notes": [clip(str(note), 4096) for note in notes[:16]] if isinstance(notes, list) else [],
-            "cause": self.linked(exc.__cause__, depth),
-            "context": self.linked(exc.__context__, depth),
+            "denials": [record for record in records if isinstance(record, dict)][:MAX_DENIALS],
+            "notes": [self.text(str(note), 4096) for note in notes[:16]] if isinstance(notes, list) else [],
+            "cause": self.linked(exc.__cause__, depth + 1),
+            "context": self.linked(exc.__context__, depth + 1),
             "suppress": exc.__suppress_context__,
-            "exceptions": [part for part in (self.linked(e, depth) for e in group[:MAX_GROUP]) if part],
+            "exceptions": [part for part in (self.linked(e, depth + 2) for e in group[:MAX_GROUP]) if part],
         }
 
     def linked(self, exc: BaseException | None, depth: int) -> dict[str, Any] | None:
-        if exc is None or id(exc) in self.seen or depth >= MAX_DEPTH or self.nodes >= MAX_NODES:
+        if exc is None or id(exc) in self.seen or depth > MAX_DEPTH or self.nodes >= MAX_NODES:
             return None
-        return self.describe(exc, depth=depth + 1)
+        return self.describe(exc, depth=depth)
 
     def frames(self, traceback: TracebackType | None) -> list[list[Any]]:
         """``[file, line, function, source]`` of each frame, outermost first, without the serving loop's own."""
@@ -78,10 +83,23 @@ class Describer:
             traceback = traceback.tb_next
         if len(steps) > HEAD_FRAMES + TAIL_FRAMES:
             steps = steps[:HEAD_FRAMES] + steps[-TAIL_FRAMES:]
+        steps = steps[: MAX_FRAMES - self.steps]
+        self.steps += len(steps)
         return [
-            [clip(code.co_filename, 1024), line or 0, clip(code.co_qualname, 256), self.source.line(code.co_filename, line)]
+            [
+                self.text(code.co_filename, 1024),
+                line or 0,
+                self.text(code.co_qualname, 256),
+                self.text(self.source.line(code.co_filename, line), MAX_LINE),
+            ]
             for code, line in steps
         ]
+
+    def text(self, text: str, limit: int = MAX_TEXT) -> str:
+        """``text`` within its limit and within what is left of the whole budget."""
+        text = clip(text, min(limit, max(self.left, 64)))
+        self.left -= len(text)
+        return text
 
 
 class SourceReader:
@@ -107,7 +125,7 @@ class SourceReader:
             self.files[path] = lines
         if number > len(lines):
             return ""
-        return clip(lines[number - 1].decode("utf-8", "replace").strip(), MAX_LINE)
+        return lines[number - 1].decode("utf-8", "replace").strip()
 
 
 def text_of(exc: BaseException) -> str:
@@ -126,10 +144,11 @@ def clip(text: str, limit: int = MAX_TEXT) -> str:
 
 
 def rich_form(exc: BaseException) -> bytes | None:
-    """Pickle of ``(args, attributes)``, of plain data only, or None where even the arguments are more than that.
+    """Pickle of ``Exception(args, attributes)``, or None where the arguments are more than plain data.
 
-    The arguments are those the nearest builtin class would be made from again; attributes that are no plain data stay
-    behind. No class and no function is named in it.
+    An Exception stands for whatever class it is, since that is the form which the transport accepts; the class is in the
+    descriptor. The arguments are those the nearest builtin class would be made from again; attributes that are no plain
+    data stay behind.
     """
     base = builtin_base(type(exc))
     try:
@@ -145,7 +164,7 @@ def rich_form(exc: BaseException) -> bytes | None:
             for name, value in (state.items() if isinstance(state, dict) else ())
             if type(name) is str and not name.startswith("__") and name not in ("denials",) and is_data(value)
         }
-        data = dumps((args, attributes), 5)
+        data = dumps(Exception(args, attributes), 5)
     except BaseException:
         return None
     return data if len(data) <= MAX_RICH else None

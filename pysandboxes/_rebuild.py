@@ -30,14 +30,18 @@ _files: dict[str, None] = {}
 
 
 def rebuild(descriptor: dict[str, Any], rich: bytes | None) -> BaseException:
-    """The exception to raise in the caller. ``rich`` is a pickle that the transport has validated as plain data."""
+    """The exception to raise in the caller.
+
+    ``rich`` is ``Exception(args, attributes)`` as a pickle that the transport has accepted, or None.
+    """
     values: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     if rich is not None:
         from _pickle import loads
 
-        args, attributes = loads(rich)
-        if type(args) is tuple and type(attributes) is dict:
-            values = args, attributes
+        stand_in = loads(rich)
+        match getattr(stand_in, "args", None):
+            case (tuple() as args, dict() as attributes):
+                values = args, attributes
     return _build(descriptor, values, 0)
 
 

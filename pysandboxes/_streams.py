@@ -7,6 +7,7 @@ What is printed outside of any call, or by a thread that outlives its call, goes
 from __future__ import annotations
 
 import io
+from _thread import RLock
 from contextvars import ContextVar
 
 from . import _guard
@@ -21,25 +22,36 @@ PENDING_LIMIT = 8192
 
 
 class Outlet:
-    """Where the output of one call goes: the call's number (0 once it is over) and its unfinished lines."""
+    """Where the output of one call goes: the call's number (0 once it is over) and its unfinished lines.
 
-    __slots__ = ("id", "pending")
+    Nothing may be sent for a call that is over: the application ends a sandbox that does. Hence the lock between a thread
+    that prints and the end of its call; it may be taken again, since a signal handler or ``__del__`` may print as well.
+    """
+
+    __slots__ = ("id", "lock", "pending")
 
     def __init__(self, call_id: int) -> None:
         self.id = call_id
+        self.lock = RLock()
         self.pending: dict[int, list[str]] = {STDOUT: [], STDERR: []}
 
+    def send(self, kind: int, data: bytes) -> None:
+        with self.lock:
+            _guard.send(kind, self.id, data)
+
     def flush(self, kind: int) -> None:
-        parts = self.pending[kind]
-        if parts:
-            self.pending[kind] = []
-            _guard.send(kind, self.id, encode("".join(parts)))
+        with self.lock:
+            parts = self.pending[kind]
+            if parts:
+                self.pending[kind] = []
+                _guard.send(kind, self.id, encode("".join(parts)))
 
     def close(self) -> None:
         """Hand over what is pending; later output is the application's."""
-        self.flush(STDOUT)
-        self.flush(STDERR)
-        self.id = 0
+        with self.lock:
+            self.flush(STDOUT)
+            self.flush(STDERR)
+            self.id = 0
 
 
 application = Outlet(0)
@@ -71,7 +83,7 @@ class _Raw(io.BufferedIOBase):
         if size:
             target = outlet.get()
             target.flush(self._kind)
-            _guard.send(self._kind, target.id, view.tobytes())
+            target.send(self._kind, view.tobytes())
         return size
 
     def flush(self) -> None:
