@@ -64,10 +64,12 @@ func TestProbeOfAVirtualEnvironment(t *testing.T) {
 	assert.Contains(t, in.Runtime.Read, filepath.Join(root, "lib"))
 	assert.Contains(t, in.Runtime.Read, filepath.Join(root, "pyvenv.cfg"))
 	assert.NotContains(t, in.Runtime.Read, root, "an environment may lie in the root of a project")
-	assert.Contains(t, in.Runtime.Executables, exe)
+	real, err := filepath.EvalSymlinks(exe)
+	require.NoError(t, err)
+	assert.Contains(t, in.Runtime.Executables, real)
 	assert.Contains(t, in.Runtime.Read, "/dev/null")
 	assert.NotEmpty(t, in.Runtime.Stdlib)
-	assert.NotEmpty(t, in.Runtime.Libs)
+	assert.Less(t, len(in.Runtime.Read), 60, "each entry costs every start a little")
 	for _, wide := range []string{"/", "/usr", "/etc", "/home", "/root", "/etc/passwd", "/etc/ssl", "/etc/ssl/private"} {
 		assert.NotContains(t, in.Runtime.Read, wide)
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -72,8 +73,7 @@ var systemPrefixes = map[string]bool{"/": true, "/usr": true, "/usr/local": true
 // libraryFolder matches the folders of a system that hold shared libraries and little else.
 var libraryFolder = regexp.MustCompile(`^(/usr|/usr/local)?/lib(64|32)?(/[a-z0-9_]+-linux-(gnu|musl)[a-z0-9_]*)?$`)
 
-// runtime builds the runtime set: what the interpreter said, and the tables above. Each path that has a link in it is
-// listed twice, as written and canonical, since a guard without a resolver compares text.
+// runtime builds the runtime set: what the interpreter said, and the tables above, as canonical paths.
 func (a *answer) runtime(exe string) policy.Runtime {
 	rt := policy.Runtime{Stdlib: present(a.Stdlib), Site: present(a.Site)}
 	read := existing(always)
@@ -99,13 +99,8 @@ func (a *answer) runtime(exe string) policy.Runtime {
 		read = append(read, filepath.Join(filepath.Dir(path), "openssl.cnf"))
 	}
 	for _, lib := range a.Libs {
-		rt.Libs = append(rt.Libs, lib)
 		if folder := filepath.Dir(lib); libraryFolder.MatchString(folder) {
 			read = append(read, folder)
-			// /usr/lib is /lib too where the two are merged, and programs use either name.
-			if short := strings.TrimPrefix(folder, "/usr"); sameFolder(short, folder) {
-				read = append(read, short)
-			}
 		} else {
 			read = append(read, lib)
 		}
@@ -117,34 +112,20 @@ func (a *answer) runtime(exe string) policy.Runtime {
 		}
 	}
 	read = append(read, a.Package)
-	rt.Executables = executables(exe, a.Executable, a.BaseExecutable)
-	rt.Read = tidy(append(read, rt.Executables...))
-	rt.Libs = tidy(rt.Libs)
+	rt.Executables = present([]string{exe, a.Executable, a.BaseExecutable})
+	rt.Read = tidy(append(append(read, rt.Executables...), a.Libs...))
+	rt.Libs = within(rt.Read, a.Libs)
 	return rt
 }
 
-// executables lists the binaries that these paths are, and every link on the way.
-func executables(paths ...string) []string {
-	var all []string
-	for _, path := range unique(paths) {
-		for range maxLinks {
-			all = append(all, path)
-			next, err := os.Readlink(path)
-			if err != nil {
-				break
-			}
-			if !filepath.IsAbs(next) {
-				next = filepath.Join(filepath.Dir(path), next)
-			}
-			path = next
-		}
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			all = append(all, real)
-		}
+// within keeps those of the paths that are entries of a tidy list themselves; the others lie beneath a folder of it, and a
+// rule for each would cost the start of every sandbox a little.
+func within(list, paths []string) []string {
+	entries := make(map[string]bool, len(list))
+	for _, path := range list {
+		entries[path] = true
 	}
-	all = unique(all)
-	sort.Strings(all)
-	return all
+	return slices.DeleteFunc(present(paths), func(path string) bool { return !entries[path] })
 }
 
 // tooWide reports whether a `.pth` line names a folder that no environment may open.
@@ -171,6 +152,9 @@ func existing(table []need) []string {
 func present(paths []string) []string {
 	var out []string
 	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			continue
+		}
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			out = append(out, real)
 		}
@@ -178,20 +162,9 @@ func present(paths []string) []string {
 	return unique(out)
 }
 
-// tidy makes a list of what exists: as written and canonical, sorted, nothing beneath another entry.
+// tidy makes a list of what exists: canonical, sorted, nothing beneath another entry.
 func tidy(paths []string) []string {
-	var all []string
-	for _, path := range paths {
-		if path == "" || !filepath.IsAbs(path) {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue
-		}
-		all = append(all, filepath.Clean(path), real)
-	}
-	all = unique(all)
+	all := present(paths)
 	have := make(map[string]bool, len(all))
 	for _, path := range all {
 		have[path] = true
@@ -214,11 +187,6 @@ func covered(path string, have map[string]bool) bool {
 		}
 	}
 	return false
-}
-
-func sameFolder(a, b string) bool {
-	real, err := filepath.EvalSymlinks(a)
-	return err == nil && real == b
 }
 
 func folderExists(path string) bool {
