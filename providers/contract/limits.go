@@ -7,9 +7,10 @@ import (
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
 
-// interpreterData is what an interpreter maps privately before the program's first line (VmData of CPython 3.11 to
-// 3.13 with the guard: 8 to 24 MiB). RLIMIT_DATA counts it, a person who writes limit-memory= does not mean it.
-const interpreterData = 32 << 20
+// interpreterData is room for what an interpreter maps privately before the program's first line (VmData of CPython
+// 3.11 to 3.13: 5 to 8 MiB, without the guard). RLIMIT_DATA counts it, a person who writes limit-memory= does not
+// mean it.
+const interpreterData = 16 << 20
 
 // LimitsOf translates the limits that resource limits can hold.
 func LimitsOf(p *policy.Policy) plan.Limits {

@@ -26,7 +26,7 @@ var kernelGaps = []struct {
 	before int
 	text   string
 }{
-	{1 << 30, "stat and other reads of metadata outside the exposed paths are held by the Python layer only"},
+	{1 << 30, "stat, inotify and other reads of metadata outside the exposed paths are held by the Python layer only"},
 	{1 << 30, "changes of mode, owner, times and attributes are refused where nothing is writable; where something is, the Python layer holds them"},
 	{1 << 30, "hosts and ports of network rules are held by the Python layer only"},
 	{9, "connecting to a named unix socket is held by the Python layer only (the kernel's part needs Landlock ABI 9)"},
