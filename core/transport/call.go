@@ -1,0 +1,102 @@
+package transport
+
+import "sync/atomic"
+
+// Event is one step of a call's answer.
+type Event struct {
+	Kind       int    // KindStdout, KindStderr, KindLog, KindResult, KindException, KindCancelled
+	Data       []byte // output; RESULT: the pickle, accepted
+	Rich       []byte // EXCEPTION: the pickle, accepted; nil where there is none that may be loaded
+	Descriptor []byte // EXCEPTION, LOG: JSON
+}
+
+// Last reports whether it is the call's last event.
+func (e Event) Last() bool {
+	return e.Kind == KindResult || e.Kind == KindException || e.Kind == KindCancelled
+}
+
+// call is the state of one id. The connection's lock guards it, but for result: while finished is false that belongs to the
+// thread that holds the reader's role.
+type call struct {
+	id       uint64
+	async    bool
+	waiter   waiter
+	events   []Event
+	queued   int64  // bytes in events
+	result   []byte // of the CHUNKs so far
+	size     int64  // of the result so far, kept or not
+	tooBig   bool   // past MaxResult: counted on, not kept
+	finished bool   // its last event has come
+	dropped  bool   // cancelled: whatever comes is thrown away
+}
+
+// waiter is a thread that sleeps until it is woken.
+type waiter struct {
+	word    uint32 // futex: 1 when woken
+	waiting bool   // a thread is in Next or Ready for it
+}
+
+func (w *waiter) wake() {
+	atomic.StoreUint32(&w.word, 1)
+	rouse(&w.word)
+}
+
+// wakeLater has w woken when the lock is given back.
+func (c *Conn) wakeLater(w *waiter) {
+	if w.waiting {
+		c.wakes = append(c.wakes, w)
+	}
+}
+
+// unlock gives the lock back and does what may only be done without it: wake threads, ring the event loop.
+func (c *Conn) unlock() {
+	if len(c.wakes) == 0 && !c.kick {
+		c.mu.Unlock()
+		return
+	}
+	var few [4]*waiter
+	wakes := append(few[:0], c.wakes...)
+	c.wakes = c.wakes[:0]
+	if c.kick && !c.closed {
+		ring(c.wake)
+	}
+	c.kick = false
+	c.mu.Unlock()
+	for _, w := range wakes {
+		w.wake()
+	}
+}
+
+// announce tells the event loop that an asynchronous call has something to take.
+func (c *Conn) announce(k *call) {
+	if k.async {
+		c.fresh = append(c.fresh, k.id)
+		c.kick = true
+	}
+}
+
+// push queues an event for a call.
+func (c *Conn) push(k *call, e Event) {
+	if len(k.events) == 0 {
+		c.announce(k)
+	}
+	k.events = append(k.events, e)
+	c.wakeLater(&k.waiter)
+}
+
+// pop takes a call's next event. The last one ends the call.
+func (c *Conn) pop(k *call) (Event, bool) {
+	if len(k.events) == 0 {
+		return Event{}, false
+	}
+	e := k.events[0]
+	k.events = k.events[1:]
+	if e.Last() {
+		delete(c.calls, k.id)
+		c.held -= int64(len(k.result))
+	} else {
+		k.queued -= int64(len(e.Data))
+		c.queued -= int64(len(e.Data))
+	}
+	return e, true
+}

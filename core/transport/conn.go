@@ -1,0 +1,312 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/unpickle"
+)
+
+// Options say what a connection lets through. Zero fields take the defaults named here.
+type Options struct {
+	Mode      unpickle.Mode               // of results; default DataOnly
+	Guard     bool                        // the gadget table of mode Objects
+	MaxResult int64                       // bytes of one result; default 256 MiB
+	MaxQueue  int64                       // bytes of output that one call may have unread before the child counts as hostile; default 64 MiB
+	Version   string                      // the product version that READY must name; "" accepts any
+	Grace     time.Duration               // how long calls wait after end of file for Fail to give the reason; default 1 s
+	Stray     func(kind int, data []byte) // output of no call (STDOUT, STDERR; LOG as JSON), on the reading thread; must not block
+}
+
+// slice is the longest time in one system call: a signal that came just before it began is seen after this.
+const slice = 200 * time.Millisecond
+
+// Conn is one connection. Its methods may be called by any number of threads.
+type Conn struct {
+	fd, wake int // socket, eventfd
+	pid      int
+	opts     Options
+	done     chan struct{}
+
+	mu        sync.Mutex
+	last      uint64           // the newest id
+	calls     map[uint64]*call // with events to come or to be taken
+	reading   bool             // the reader's role is held
+	claimed   bool             // a call was just begun by a thread that will read: Pump lets it, once
+	followers []*waiter
+	wakes     []*waiter // to be woken when the lock is given back
+	kick      bool      // ring the eventfd then
+	fresh     []uint64  // calls of BeginAsync that got their first unread event
+	out       []byte    // what the socket did not take yet
+	enc       *writer
+	ready     *Ready
+	awaiting  waiter // of Ready
+	dead      error  // *DeadError
+	ended     bool   // end of file
+	closed    bool
+	users     int   // threads that may be in a system call on fd
+	queued    int64 // bytes of output not taken, of all calls
+	held      int64 // bytes of results not finished, of all calls
+	excess    int   // CANCELLED frames of calls that had ended
+
+	in inbox // belongs to whoever holds the reader's role
+}
+
+// Ready is what the child says of itself when it can take calls.
+type Ready struct {
+	Version string
+	Pid     int
+	Python  string
+}
+
+// New takes over fd, the parent's end of a stream socketpair.
+func New(fd int, o Options) (*Conn, error) {
+	if o.Mode == "" {
+		o.Mode = unpickle.DataOnly
+	}
+	if o.MaxResult <= 0 {
+		o.MaxResult = 256 << 20
+	}
+	if o.MaxQueue <= 0 {
+		o.MaxQueue = 64 << 20
+	}
+	if o.Grace <= 0 {
+		o.Grace = time.Second
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
+		return nil, fmt.Errorf("transport: the call socket: %w", err)
+	}
+	tv := unix.NsecToTimeval(int64(slice))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
+		return nil, fmt.Errorf("transport: the call socket: %w", err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("transport: eventfd: %w", err)
+	}
+	return &Conn{
+		fd: fd, wake: wake, pid: unix.Getpid(), opts: o, done: make(chan struct{}),
+		calls: map[uint64]*call{}, enc: newWriter(), in: newInbox(),
+	}, nil
+}
+
+// Begin sends a call whose events the calling thread will take with Next. payload is not kept.
+func (c *Conn) Begin(payload []byte) (uint64, error) { return c.begin(payload, false) }
+
+func (c *Conn) begin(payload []byte, async bool) (uint64, error) {
+	if c.forked() {
+		return 0, ErrForked
+	}
+	c.mu.Lock()
+	defer c.unlock()
+	if c.dead != nil {
+		return 0, c.dead
+	}
+	c.last++
+	id := c.last
+	c.calls[id] = &call{id: id, async: async}
+	if !async && !c.reading {
+		c.claimed = true // before the write: an event loop would wake for nothing
+	}
+	for len(payload) > MaxPart {
+		c.frame(KindPiece, id, payload[:MaxPart])
+		payload = payload[MaxPart:]
+	}
+	c.frame(KindCall, id, payload)
+	return id, nil
+}
+
+// Cancel gives a call up: the child is told, and whatever it still sends for the id is dropped. Next does not know the id any more.
+func (c *Conn) Cancel(id uint64) error {
+	if c.forked() {
+		return ErrForked
+	}
+	c.mu.Lock()
+	defer c.unlock()
+	k := c.calls[id]
+	if k == nil || k.dropped {
+		return ErrNoCall
+	}
+	c.drop(k)
+	if k.finished || c.dead != nil {
+		delete(c.calls, id)
+		return nil
+	}
+	c.frame(KindCancel, id, nil)
+	return nil
+}
+
+// drop forgets what a call has received.
+func (c *Conn) drop(k *call) {
+	c.queued -= k.queued
+	c.held -= int64(len(k.result))
+	k.dropped, k.events, k.queued, k.result = true, nil, 0, nil
+	c.claimed = false
+	c.wakeLater(&k.waiter)
+}
+
+// Stop asks the child to finish its running calls and to exit. The calls go on.
+func (c *Conn) Stop() error {
+	if c.forked() {
+		return ErrForked
+	}
+	c.mu.Lock()
+	defer c.unlock()
+	if c.dead != nil {
+		return c.dead
+	}
+	c.frame(KindStop, 0, nil)
+	return nil
+}
+
+// Fail ends the connection for a reason: how the child died. The first reason stands.
+func (c *Conn) Fail(reason error) {
+	c.mu.Lock()
+	defer c.unlock()
+	c.fail(reason)
+}
+
+func (c *Conn) fail(reason error) {
+	if c.dead != nil {
+		return
+	}
+	if reason == nil {
+		reason = errors.New("the sandbox process ended")
+	}
+	c.dead = &DeadError{Err: reason}
+	c.out = nil
+	if !c.closed {
+		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
+	}
+	for _, k := range c.calls {
+		if k.dropped {
+			delete(c.calls, k.id)
+			continue
+		}
+		c.wakeLater(&k.waiter)
+		c.announce(k)
+	}
+	c.wakeLater(&c.awaiting)
+	c.kick = true
+	close(c.done)
+}
+
+// Done is closed when the connection is over; Err says why.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err is nil while the connection lives, then a *DeadError.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dead
+}
+
+// Close ends the connection and closes its descriptors as soon as no thread uses them.
+func (c *Conn) Close() {
+	if c.forked() {
+		return // the descriptors are the parent's business
+	}
+	c.mu.Lock()
+	defer c.unlock()
+	c.fail(ErrClosed)
+	if !c.closed {
+		c.closed = true
+		c.release(0)
+	}
+}
+
+// release takes n users away and closes the descriptors after the last one.
+func (c *Conn) release(n int) {
+	c.users -= n
+	if c.closed && c.users == 0 && c.fd >= 0 {
+		_ = unix.Close(c.fd)
+		_ = unix.Close(c.wake)
+		c.fd, c.wake = -1, -1
+	}
+}
+
+// forked reports whether this process is a copy of the one that made the connection.
+func (c *Conn) forked() bool { return unix.Getpid() != c.pid }
+
+// frame sends one frame, or queues what the socket does not take. The lock is held.
+func (c *Conn) frame(kind int, id uint64, body []byte) {
+	if c.closed {
+		return
+	}
+	length := len(body)
+	if kind == KindCancel || kind == KindStop {
+		length = -1
+	}
+	head, err := c.enc.head(kind, id, length)
+	if err != nil { // a bytes.Buffer takes everything
+		c.fail(fmt.Errorf("transport: encoding a frame: %w", err))
+		return
+	}
+	sent := 0
+	if len(c.out) == 0 {
+		if len(body) < 4096 {
+			head = append(head, body...)
+			body = nil
+			sent, err = send(c.fd, head)
+		} else {
+			sent, err = send2(c.fd, head, body)
+		}
+		if err != nil && !again(err) {
+			c.end()
+			return
+		}
+	}
+	if sent < len(head) {
+		c.out = append(c.out, head[sent:]...)
+		sent = len(head)
+	}
+	c.out = append(c.out, body[sent-len(head):]...)
+}
+
+// flush sends what is queued. The lock is held.
+func (c *Conn) flush() {
+	sent := 0
+	for sent < len(c.out) && !c.closed {
+		n, err := send(c.fd, c.out[sent:])
+		sent += n
+		if err != nil {
+			if !again(err) {
+				c.end()
+				return
+			}
+			break
+		}
+	}
+	switch rest := len(c.out) - sent; {
+	case rest == 0 && cap(c.out) > 1<<20:
+		c.out = nil
+	case sent > 0:
+		c.out = c.out[:copy(c.out, c.out[sent:])]
+	}
+}
+
+// again reports whether a send or receive just has to be tried later.
+func again(err error) bool {
+	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)
+}
+
+// end notes that the other side is gone; the reason is Fail's, or after a grace none. The lock is held.
+func (c *Conn) end() {
+	if c.ended || c.dead != nil {
+		return
+	}
+	c.ended = true
+	c.out = nil
+	time.AfterFunc(c.opts.Grace, func() {
+		c.Fail(errors.New("the sandbox process closed its connection"))
+	})
+}
+
+// protocol ends the connection because of what the child did. The lock is held.
+func (c *Conn) protocol(format string, args ...any) {
+	c.fail(&ProtocolError{What: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,44 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrInterrupted: a signal came in, or a fifth of a second has passed without event; look for signals and call again.
+	ErrInterrupted = errors.New("transport: the wait was interrupted")
+	// ErrTimeout: the wait ended before an event came. The call goes on; Cancel ends it.
+	ErrTimeout = errors.New("transport: no event within the time given")
+	// ErrForked: this process is a forked copy of the one that started the sandbox.
+	ErrForked = errors.New("this process is a fork of the one that started the sandbox and cannot use its sandbox; start one here")
+	// ErrNoCall: the id was never given out, or its last event has been taken, or it was cancelled.
+	ErrNoCall = errors.New("transport: no such call")
+	// ErrBusy: another thread waits for this call.
+	ErrBusy = errors.New("transport: another thread waits for this call")
+	// ErrEnded: the socket is at its end; stop watching it, the eventfd tells when the reason is known.
+	ErrEnded = errors.New("transport: the sandbox's end of the connection is closed")
+	// ErrClosed is the reason of a connection that was closed from this side.
+	ErrClosed = errors.New("the sandbox was stopped")
+)
+
+// DeadError ends every call of a connection: the child has died, was stopped, or broke the protocol. Err says how.
+type DeadError struct{ Err error }
+
+func (e *DeadError) Error() string { return "the call has no answer: " + e.Err.Error() }
+func (e *DeadError) Unwrap() error { return e.Err }
+
+// ProtocolError is what a child did that the protocol does not allow. The connection is over; its process has to be killed.
+type ProtocolError struct{ What string }
+
+func (e *ProtocolError) Error() string { return "the sandbox broke the call protocol: " + e.What }
+
+// LimitError is a result over limit-result=. Only its call fails.
+type LimitError struct {
+	Size  int64 // bytes, at least
+	Limit int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the result has %d bytes, more than the limit of %d. Add:\n    limit-result=%d", e.Size, e.Limit, e.Size)
+}

@@ -1,0 +1,231 @@
+package transport
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/unpickle"
+)
+
+// Next blocks until the call's next event has come, at most wait (negative: without end; zero: not at all), and returns it.
+// The errors ErrInterrupted and ErrTimeout leave the call as it is; *unpickle.RefusedError, *unpickle.MalformedError, *LimitError
+// and *DeadError end it.
+func (c *Conn) Next(id uint64, wait time.Duration) (Event, error) {
+	if c.forked() {
+		return Event{}, ErrForked
+	}
+	c.mu.Lock()
+	k := c.calls[id]
+	if k == nil || k.dropped {
+		c.mu.Unlock()
+		return Event{}, ErrNoCall
+	}
+	if k.waiter.waiting {
+		c.mu.Unlock()
+		return Event{}, ErrBusy
+	}
+	err := c.waitFor(&k.waiter, func() bool { return len(k.events) > 0 || k.dropped }, wait)
+	var e Event
+	switch {
+	case k.dropped:
+		err = ErrNoCall // cancelled by another thread meanwhile
+	case err == nil:
+		e, _ = c.pop(k)
+	case err == c.dead:
+		delete(c.calls, id)
+	}
+	c.unlock()
+	if err != nil {
+		return Event{}, err
+	}
+	return c.checked(k, e)
+}
+
+// Poll takes the call's next event if it is there. It reads nothing from the socket: Pump does.
+func (c *Conn) Poll(id uint64) (Event, bool, error) {
+	if c.forked() {
+		return Event{}, false, ErrForked
+	}
+	c.mu.Lock()
+	k := c.calls[id]
+	if k == nil || k.dropped {
+		c.mu.Unlock()
+		return Event{}, false, ErrNoCall
+	}
+	e, ok := c.pop(k)
+	if !ok {
+		err := c.dead
+		if err != nil {
+			delete(c.calls, id)
+		}
+		c.mu.Unlock()
+		return Event{}, false, err
+	}
+	c.mu.Unlock()
+	e, err := c.checked(k, e)
+	return e, err == nil, err
+}
+
+// Ready blocks until the child has said READY.
+func (c *Conn) Ready(wait time.Duration) (Ready, error) {
+	if c.forked() {
+		return Ready{}, ErrForked
+	}
+	c.mu.Lock()
+	defer c.unlock()
+	if c.awaiting.waiting {
+		return Ready{}, ErrBusy
+	}
+	if err := c.waitFor(&c.awaiting, func() bool { return c.ready != nil }, wait); err != nil {
+		return Ready{}, err
+	}
+	return *c.ready, nil
+}
+
+// checked looks at what the child sent before it is given out. No lock is held: a great result delays nobody else.
+func (c *Conn) checked(k *call, e Event) (Event, error) {
+	switch e.Kind {
+	case KindResult:
+		if k.tooBig {
+			return Event{}, &LimitError{Size: k.size, Limit: c.opts.MaxResult}
+		}
+		limits := unpickle.Limits{Bytes: c.opts.MaxResult}
+		return e, unpickle.Validate(e.Data, c.opts.Mode, c.opts.Guard, limits)
+	case KindException:
+		descriptor, err := exceptionJSON(e.Descriptor)
+		if err != nil {
+			return Event{}, c.broken("an exception's descriptor: %v", err)
+		}
+		e.Descriptor = descriptor
+		if e.Rich != nil && unpickle.ValidateException(e.Rich, unpickle.Limits{}) != nil {
+			e.Rich = nil // the descriptor says the rest
+		}
+	case KindLog:
+		record, err := recordJSON(e.Data)
+		if err != nil {
+			return Event{}, c.broken("a log record: %v", err)
+		}
+		e.Data, e.Descriptor = nil, record
+	}
+	return e, nil
+}
+
+// broken is protocol for one who does not hold the lock.
+func (c *Conn) broken(format string, args ...any) error {
+	c.mu.Lock()
+	defer c.unlock()
+	c.protocol(format, args...)
+	return c.dead
+}
+
+// waitFor reads or sleeps until have says true. The lock is held on entry, on return, and while have runs, which changes nothing.
+func (c *Conn) waitFor(w *waiter, have func() bool, wait time.Duration) error {
+	var deadline time.Time
+	if wait >= 0 {
+		deadline = time.Now().Add(wait)
+	}
+	w.waiting = true
+	c.users++
+	defer func() {
+		w.waiting = false
+		c.release(1)
+		c.handOn()
+	}()
+	for {
+		if have() {
+			return nil
+		}
+		if c.dead != nil {
+			return c.dead
+		}
+		left := slice
+		if wait >= 0 {
+			if left = time.Until(deadline); left <= 0 {
+				return ErrTimeout
+			}
+			left = min(left, slice)
+		}
+		var err error
+		switch {
+		case !c.reading && !c.ended:
+			err = c.lead(have, deadline, left)
+		case len(c.out) > 0 && !c.ended:
+			err = c.sendOn(left)
+		default:
+			err = c.follow(w, left)
+		}
+		if err != nil && !have() && c.dead == nil {
+			return err
+		}
+	}
+}
+
+// lead holds the reader's role until have says true, the connection ends, or the thread has to look up: for a signal, at the end
+// of its time, after a slice.
+func (c *Conn) lead(have func() bool, deadline time.Time, left time.Duration) error {
+	c.reading, c.claimed = true, false
+	defer func() { c.reading = false }()
+	for until := time.Now().Add(slice); ; {
+		pending := len(c.out) > 0
+		c.unlock()
+		err := c.read(pending, left)
+		c.mu.Lock()
+		if pending {
+			c.flush()
+		}
+		if c.dead != nil || c.ended || have() {
+			return nil
+		}
+		now := time.Now()
+		switch {
+		case !deadline.IsZero() && !now.Before(deadline):
+			return ErrTimeout
+		case errors.Is(err, unix.EINTR) || !now.Before(until):
+			return ErrInterrupted
+		}
+		if !deadline.IsZero() {
+			left = min(deadline.Sub(now), slice)
+		}
+	}
+}
+
+// sendOn waits until the socket takes more of what is queued, and sends it.
+func (c *Conn) sendOn(left time.Duration) error {
+	c.unlock()
+	_, err := await(c.fd, unix.POLLOUT, left)
+	c.mu.Lock()
+	c.flush()
+	if errors.Is(err, unix.EINTR) {
+		return ErrInterrupted
+	}
+	return nil
+}
+
+// follow sleeps until the thread is woken: for an event of its own, or to take the reader's role.
+func (c *Conn) follow(w *waiter, left time.Duration) error {
+	atomic.StoreUint32(&w.word, 0)
+	c.followers = append(c.followers, w)
+	c.unlock()
+	err := sleep(&w.word, left)
+	c.mu.Lock()
+	for i, f := range c.followers {
+		if f == w {
+			c.followers = append(c.followers[:i], c.followers[i+1:]...)
+			break
+		}
+	}
+	if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ETIMEDOUT) && left == slice {
+		return ErrInterrupted
+	}
+	return nil
+}
+
+// handOn wakes a follower to take the reader's role when nobody has it.
+func (c *Conn) handOn() {
+	if !c.reading && !c.ended && len(c.followers) > 0 {
+		c.wakes = append(c.wakes, c.followers[0])
+	}
+}
