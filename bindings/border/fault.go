@@ -2,16 +2,16 @@ package border
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 )
 
 // Kinds of a fault: the names of the exception classes that pysandboxes raises for them.
 const (
-	KindConfig   = "ConfigSyntaxError"    // a profile that does not parse or cannot be enforced
-	KindSandBox  = "SandBoxError"         // everything that has no class of its own
-	KindProtocol = "SandBoxProtocolError" // the child's end of a stream: dead, or outside of the protocol
+	KindConfig   = "ConfigSyntaxError"         // a profile that does not parse or cannot be enforced
+	KindSandBox  = "SandBoxError"              // everything that has no class of its own
+	KindProtocol = "SandBoxProtocolError"      // the child's end of a stream: dead, or outside of the protocol
+	KindResult   = "RestrictedUnpicklingError" // a result that is refused
 )
 
 // Fault is an error on its way to Python. Its text is JSON, because an exception that C raises carries one string.
@@ -30,15 +30,6 @@ func (f *Fault) Error() string {
 		return `{"kind":"SandBoxError","message":"an error without a text"}`
 	}
 	return string(data)
-}
-
-// AsFault gives err as a Fault; what is none yet becomes a SandBoxError with err's text.
-func AsFault(err error) *Fault {
-	var fault *Fault
-	if errors.As(err, &fault) {
-		return fault
-	}
-	return &Fault{Kind: KindSandBox, Message: Text(err.Error())}
 }
 
 // PanicFault words a Go panic that was caught at the border while operation ran.

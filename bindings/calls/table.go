@@ -6,6 +6,7 @@
 package calls
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type Conn interface {
 	Next(id uint64, wait time.Duration) (transport.Event, error)
 	Poll(id uint64) (transport.Event, bool, error)
 	Pump() error
+	WantWrite() bool
 	Cancel(id uint64) error
 	FDs() (socket, wake int)
 }
@@ -29,13 +31,6 @@ const idBits = 40
 
 // maxGeneration keeps ids within a positive int64.
 const maxGeneration = 1<<(63-idBits) - 1
-
-// The kinds of event that end a call (docs/implementation.md).
-const (
-	kindResult    = 14
-	kindException = 15
-	kindCancelled = 16
-)
 
 // Table holds the connections of one sandbox. Its methods may be called from any goroutine.
 type Table struct {
@@ -52,8 +47,8 @@ type generation struct {
 	pending map[uint64]struct{}
 }
 
-// Stats counts calls.
-type Stats struct {
+// Counts tell how many calls there were.
+type Counts struct {
 	Begun   uint64 `json:"begun"`
 	Pending int    `json:"pending"`
 }
@@ -113,8 +108,11 @@ func (t *Table) Next(id int64, wait time.Duration) (transport.Event, error) {
 		return transport.Event{}, err
 	}
 	event, err := g.conn.Next(inner, wait)
-	if err == nil {
-		t.passed(g, inner, event)
+	switch {
+	case err == nil && !event.Last():
+	case errors.Is(err, transport.ErrInterrupted), errors.Is(err, transport.ErrTimeout), errors.Is(err, transport.ErrBusy):
+	default: // the last event, a result that is refused, a dead child
+		t.over(g, inner)
 	}
 	return event, err
 }
@@ -126,28 +124,34 @@ func (t *Table) Poll(id int64) (transport.Event, bool, error) {
 		return transport.Event{}, false, err
 	}
 	event, ok, err := g.conn.Poll(inner)
-	if err == nil && ok {
-		t.passed(g, inner, event)
+	if err != nil || ok && event.Last() {
+		t.over(g, inner)
 	}
 	return event, ok, err
 }
 
-// Cancel asks the child to end a call; its last event says that it did.
+// Cancel gives a call up: the child is told, and its id is not known any more.
 func (t *Table) Cancel(id int64) error {
 	g, inner, err := t.find(id)
 	if err != nil {
 		return err
 	}
+	t.over(g, inner)
 	return g.conn.Cancel(inner)
 }
 
-// Pump reads what the current connection's socket holds.
-func (t *Table) Pump() error {
+// Pump sends and reads what the current connection's socket takes and holds, without waiting. wantWrite: call it also when the socket
+// can be written to. ended: the socket is at its end and no longer to be watched; the reason comes by the other descriptor.
+func (t *Table) Pump() (wantWrite, ended bool, err error) {
 	g, err := t.now()
 	if err != nil {
-		return err
+		return false, false, err
 	}
-	return g.conn.Pump()
+	err = g.conn.Pump()
+	if errors.Is(err, transport.ErrEnded) {
+		return false, true, nil
+	}
+	return err == nil && g.conn.WantWrite(), false, err
 }
 
 // FDs gives the current connection's socket, and the descriptor that becomes readable when another thread read an event of a call
@@ -161,18 +165,18 @@ func (t *Table) FDs() (socket, wake int, err error) {
 	return socket, wake, nil
 }
 
-// Stats counts the calls of all connections.
-func (t *Table) Stats() Stats {
+// Counts counts the calls of all connections.
+func (t *Table) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	stats := Stats{Begun: t.begun}
+	counts := Counts{Begun: t.begun}
 	for _, g := range t.generation {
-		stats.Pending += len(g.pending)
+		counts.Pending += len(g.pending)
 	}
-	return stats
+	return counts
 }
 
-var errNotOpen = fmt.Errorf("this sandbox has no connection; it was not opened")
+var errNotOpen = errors.New("this sandbox has no connection; it was not started")
 
 func (t *Table) now() (*generation, error) {
 	t.mu.Lock()
@@ -193,12 +197,9 @@ func (t *Table) find(id int64) (*generation, uint64, error) {
 	return g, uint64(id) & (1<<idBits - 1), nil
 }
 
-// passed notes that event went out.
-func (t *Table) passed(g *generation, id uint64, event transport.Event) {
-	switch event.Kind {
-	case kindResult, kindException, kindCancelled:
-		t.mu.Lock()
-		delete(g.pending, id)
-		t.mu.Unlock()
-	}
+// over forgets a call.
+func (t *Table) over(g *generation, id uint64) {
+	t.mu.Lock()
+	delete(g.pending, id)
+	t.mu.Unlock()
 }

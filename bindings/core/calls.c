@@ -190,13 +190,11 @@ PyObject *psb_call_pump(PyObject *Py_UNUSED(module), PyObject *object) {
         return NULL;
     }
     char *fail = NULL;
+    int flags;
     Py_BEGIN_ALLOW_THREADS
-    psbCallPump(handle, &fail);
+    flags = psbCallPump(handle, &fail);
     Py_END_ALLOW_THREADS
-    if (psb_raise(fail)) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return psb_raise(fail) ? NULL : PyLong_FromLong(flags);
 }
 
 PyObject *psb_call_cancel(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {

@@ -94,15 +94,23 @@ func psbCallPoll(handle, id C.longlong, out *C.psb_event, fail **C.char) (status
 }
 
 //export psbCallPump
-func psbCallPump(handle C.longlong, fail **C.char) {
+func psbCallPump(handle C.longlong, fail **C.char) (flags C.int) {
 	defer recoverTo(fail, "call_pump")
 	table, err := tableOf(handle)
-	if err == nil {
-		err = table.Pump()
-	}
 	if err != nil {
 		*fail = failure(err)
+		return 0
 	}
+	wantWrite, ended, err := table.Pump()
+	switch {
+	case err != nil:
+		*fail = failure(err)
+	case ended:
+		flags = C.PSB_ENDED
+	case wantWrite:
+		flags = C.PSB_WANT_WRITE
+	}
+	return flags
 }
 
 //export psbCallCancel

@@ -13,6 +13,12 @@ enum {
     PSB_INTERRUPTED = 2, /* a signal arrived: look at it, then ask again */
 };
 
+/* What psbCallPump says. */
+enum {
+    PSB_WANT_WRITE = 1, /* call it also when the socket can be written to */
+    PSB_ENDED = 2,      /* the socket is at its end: watch it no longer */
+};
+
 /* One event of a call. The parts stand one after the other in small where they fit; else Go keeps them until psbEventTake
  * is called with the ticket. A length of -1 says that the part is absent, which is not the same as empty. */
 typedef struct psb_event {

@@ -4,6 +4,7 @@ package main
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"os/signal"
 	"syscall"
@@ -20,8 +21,13 @@ func init() { signal.Ignore(syscall.SIGPIPE) }
 //export psbReady
 func psbReady() {}
 
-// failure gives err for C to raise and to free.
-func failure(err error) *C.char { return C.CString(border.AsFault(err).Error()) }
+// failure gives err for C to raise and to free; "" is border.ErrPending (psb_pending in module.c).
+func failure(err error) *C.char {
+	if errors.Is(err, border.ErrPending) {
+		return C.CString("")
+	}
+	return C.CString(border.AsFault(err).Error())
+}
 
 // badHandle words what gopy says about a handle that it does not know.
 func badHandle(err error) error {

@@ -7,6 +7,8 @@ package main
 import "C"
 
 import (
+	"reflect"
+
 	"github.com/go-python/gopy/gopyh"
 
 	"github.com/pysandboxes/pysandboxes/bindings/control"
@@ -33,8 +35,162 @@ func NumHandles(_fail **C.char) (_ret C.int) {
 	return C.int(gopyh.NumHandles())
 }
 
+//export control_Sandbox_Ensure
+func control_Sandbox_Ensure(_handle CGoHandle, _fail **C.char) (_ret C.longlong) {
+	defer recoverTo(_fail, "control.Sandbox.Ensure")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Ensure()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.longlong(cret)
+}
+
+//export control_Sandbox_Reload
+func control_Sandbox_Reload(_handle CGoHandle, timeoutMs C.longlong, _fail **C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Reload")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	__err = gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Reload(int(timeoutMs))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+}
+
+//export control_Sandbox_Stop
+func control_Sandbox_Stop(_handle CGoHandle, graceful C.char, timeoutMs C.longlong, _fail **C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Stop")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	__err = gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Stop(boolPyToGo(graceful), int(timeoutMs))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+}
+
+//export control_Sandbox_Pid
+func control_Sandbox_Pid(_handle CGoHandle, _fail **C.char) (_ret C.longlong) {
+	defer recoverTo(_fail, "control.Sandbox.Pid")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	return C.longlong(gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Pid())
+}
+
+//export control_Sandbox_Provider
+func control_Sandbox_Provider(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Provider")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Provider()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Sandbox_Stats
+func control_Sandbox_Stats(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Stats")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Stats()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Sandbox_Notices
+func control_Sandbox_Notices(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Notices")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Notices()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Sandbox_Denials
+func control_Sandbox_Denials(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Denials")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Denials()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Sandbox_LearnReport
+func control_Sandbox_LearnReport(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.LearnReport")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	return C.CString(gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).LearnReport())
+}
+
+//export control_Open
+func control_Open(request *C.char, _fail **C.char) (_ret CGoHandle) {
+	defer recoverTo(_fail, "control.Open")
+	cret, __err := control.Open(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return handleFromPtr_Ptr_control_Sandbox(cret)
+}
+
 //export control_Version
 func control_Version(_fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Version")
 	return C.CString(control.Version())
+}
+
+func boolPyToGo(b C.char) bool {
+	if b != 0 {
+		return true
+	}
+	return false
+}
+
+func handleFromPtr_Ptr_control_Sandbox(p interface{}) CGoHandle {
+	return CGoHandle(gopyh.Register("*control.Sandbox", p))
 }

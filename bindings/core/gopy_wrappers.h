@@ -12,9 +12,11 @@ _wrap__core_DecRef(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &handle)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    DecRef(handle, &psb_fail);
-    Py_END_ALLOW_THREADS
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        DecRef(handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
         return NULL;
     }
@@ -35,9 +37,11 @@ _wrap__core_IncRef(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &handle)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    IncRef(handle, &psb_fail);
-    Py_END_ALLOW_THREADS
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        IncRef(handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
         return NULL;
     }
@@ -54,13 +58,283 @@ _wrap__core_NumHandles(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDGEN_UN
     int retval;
 
     PSB_FORK_GUARD("NumHandles");
-    Py_BEGIN_ALLOW_THREADS
-    retval = NumHandles(&psb_fail);
-    Py_END_ALLOW_THREADS
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = NumHandles(&psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
         return NULL;
     }
     py_retval = Py_BuildValue((char *) "i", retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Ensure(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Ensure");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Ensure(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "L", retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Reload(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t _handle;
+    int64_t timeoutMs;
+    const char *keywords[] = {"_handle", "timeoutMs", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Reload");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "LL", (char **) keywords, &_handle, &timeoutMs)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        control_Sandbox_Reload(_handle, timeoutMs, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    Py_INCREF(Py_None);
+    py_retval = Py_None;
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Stop(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t _handle;
+    bool graceful;
+    PyObject *py_graceful;
+    int64_t timeoutMs;
+    const char *keywords[] = {"_handle", "graceful", "timeoutMs", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Stop");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "LOL", (char **) keywords, &_handle, &py_graceful, &timeoutMs)) {
+        return NULL;
+    }
+    graceful = (bool) PyObject_IsTrue(py_graceful);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        control_Sandbox_Stop(_handle, graceful, timeoutMs, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    Py_INCREF(Py_None);
+    py_retval = Py_None;
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Pid(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Pid");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Pid(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "L", retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Provider(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Provider");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Provider(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Stats(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Stats");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Stats(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Notices(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Notices");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Notices(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Denials(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Denials");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Denials(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_LearnReport(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_LearnReport");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_LearnReport(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Open(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
+
+    PSB_FORK_GUARD("control_Open");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Open(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "L", retval);
     return py_retval;
 }
 
@@ -72,9 +346,11 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
     char *retval;
 
     PSB_FORK_GUARD("control_Version");
-    Py_BEGIN_ALLOW_THREADS
-    retval = control_Version(&psb_fail);
-    Py_END_ALLOW_THREADS
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Version(&psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
         free(retval);
         return NULL;
@@ -88,4 +364,14 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
     {"DecRef", (PyCFunction)(void (*)(void))_wrap__core_DecRef, METH_KEYWORDS|METH_VARARGS, "DecRef($module, handle)\n--\n\ndrops a reference to a handle; the last one frees it"}, \
     {"IncRef", (PyCFunction)(void (*)(void))_wrap__core_IncRef, METH_KEYWORDS|METH_VARARGS, "IncRef($module, handle)\n--\n\ntakes a reference to a handle"}, \
     {"NumHandles", (PyCFunction)(void (*)(void))_wrap__core_NumHandles, METH_NOARGS, "NumHandles($module)\n--\n\ngives the number of handles in use"}, \
+    {"control_Sandbox_Ensure", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Ensure, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Ensure($module, _handle)\n--\n\nEnsure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn whenever the number is a new one."}, \
+    {"control_Sandbox_Reload", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Reload, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Reload($module, _handle, timeoutMs)\n--\n\nReload reads the profile again and replaces the child: its running calls may finish, for timeoutMs at most."}, \
+    {"control_Sandbox_Stop", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Stop, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Stop($module, _handle, graceful, timeoutMs)\n--\n\nStop ends the sandbox: gracefully, running calls may finish, for timeoutMs at most. What was learned is written then. Stopping twice is no error."}, \
+    {"control_Sandbox_Pid", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Pid, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Pid($module, _handle)\n--\n\nPid is the child's process number, 0 where none runs."}, \
+    {"control_Sandbox_Provider", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Provider, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Provider($module, _handle)\n--\n\nProvider is the name of the OS provider; \"none\" says that functions are called directly."}, \
+    {"control_Sandbox_Stats", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Stats, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Stats($module, _handle)\n--\n\nStats gives counts as a JSON object: pid, provider, generation, starts, denials, last_death, begun, pending."}, \
+    {"control_Sandbox_Notices", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Notices, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Notices($module, _handle)\n--\n\nNotices gives, as a JSON list of strings, what a person should know: warnings of the profile, what the provider does not hold."}, \
+    {"control_Sandbox_Denials", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Denials, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Denials($module, _handle)\n--\n\nDenials gives, as a JSON list of objects, what the present child was refused: layer, family, op, subject, category, rule, add, message, count."}, \
+    {"control_Sandbox_LearnReport", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_LearnReport, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_LearnReport($module, _handle)\n--\n\nLearnReport gives the table of what was learned, \"\" where this sandbox does not learn or has not been stopped."}, \
+    {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \
     {"control_Version", (PyCFunction)(void (*)(void))_wrap__core_control_Version, METH_NOARGS, "control_Version($module)\n--\n\nVersion is the product's version, as pyproject.toml says it: the build sets it."},

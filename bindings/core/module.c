@@ -18,12 +18,29 @@
 #include <string.h>
 
 #include "_cgo_export.h"
+#include "calls.h"
 #include "module.h"
 #include "process.h"
 
-int psb_raise(char *fail) {
-    if (fail == NULL) {
+/* Stands in for what a Go function reported when a Python exception is set already. */
+static char raised[1];
+
+int psb_pending(char **fail) {
+    if (*fail == NULL || **fail != '\0') {
         return 0;
+    }
+    free(*fail);
+    *fail = NULL;
+    if (PyErr_CheckSignals() < 0) {
+        *fail = raised;
+        return 0;
+    }
+    return 1;
+}
+
+int psb_raise(char *fail) {
+    if (fail == NULL || fail == raised) {
+        return fail != NULL;
     }
     PyObject *text = PyUnicode_DecodeUTF8(fail, (Py_ssize_t)strlen(fail), "replace");
     free(fail);
@@ -70,7 +87,7 @@ static PyMethodDef methods[] = {
     FAST(call_next, "($module, handle, id, wait=None, /)",
          "The next event of a call as (kind, data, rich, descriptor), or None after wait seconds. Blocks this thread only."),
     FAST(call_poll, "($module, handle, id, /)", "The next event of a call, or None where none is there yet. Never blocks."),
-    ONE(call_pump, "($module, handle, /)", "Read what the socket has, without blocking, and sort it to its calls."),
+    ONE(call_pump, "($module, handle, /)", "Send and read what the socket takes and has, without blocking. Gives WANT_WRITE, ENDED or 0."),
     FAST(call_cancel, "($module, handle, id, /)", "Cancel a call and forget its events."),
     ONE(call_fds, "($module, handle, /)",
         "Two descriptors for an event loop: the socket (readable: call_pump), and one that wakes it (readable: call_poll)."),
@@ -79,7 +96,11 @@ static PyMethodDef methods[] = {
 
 static int execute(PyObject *module) {
     psb_settle();
-    return PyModule_AddStringConstant(module, "__version__", PSB_QUOTE_VALUE(PSB_VERSION_BARE));
+    if (PyModule_AddStringConstant(module, "__version__", PSB_QUOTE_VALUE(PSB_VERSION_BARE)) < 0 ||
+        PyModule_AddIntConstant(module, "WANT_WRITE", PSB_WANT_WRITE) < 0) {
+        return -1;
+    }
+    return PyModule_AddIntConstant(module, "ENDED", PSB_ENDED);
 }
 
 static PyModuleDef_Slot slots[] = {

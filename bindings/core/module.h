@@ -5,6 +5,10 @@
 /* Raises what a Go function reported, if it did, and frees it. 1: an exception is set. Needs the GIL. */
 int psb_raise(char *fail);
 
+/* Whether a Go function said that it goes on: call it again. Signals are looked at in between, and what their handlers raise ends
+ * it. Needs the GIL. */
+int psb_pending(char **fail);
+
 /* Raises the error of the fork guard for the function of that name. Always NULL. Needs the GIL. */
 PyObject *psb_refuse_forked(const char *name);
 

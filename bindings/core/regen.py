@@ -215,8 +215,8 @@ def rewrite_c(text: str, names: dict[str, str]) -> str:
         arguments = ", ".join(filter(None, [call[2], "&psb_fail"]))
         free = "        free(retval);\n" if "char *retval;" in function else ""
         new = (
-            f"    Py_BEGIN_ALLOW_THREADS\n    {call[1]}{name}({arguments});\n    Py_END_ALLOW_THREADS\n"
-            f"    if (psb_raise(psb_fail)) {{\n{free}        return NULL;\n    }}\n"
+            f"    do {{\n        Py_BEGIN_ALLOW_THREADS\n        {call[1]}{name}({arguments});\n        Py_END_ALLOW_THREADS\n"
+            f"    }} while (psb_pending(&psb_fail));\n    if (psb_raise(psb_fail)) {{\n{free}        return NULL;\n    }}\n"
         )
         function = function[: call.start()] + new + function[call.end() :]
         if free and function.count("free(retval);") != 2:
