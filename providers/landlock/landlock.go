@@ -64,8 +64,7 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 	if err := contract.RefuseMoved(pol, p.Name()); err != nil {
 		return contract.Command{}, err
 	}
-	held, err := ignored(pol)
-	if err != nil {
+	if _, err := ignored(pol); err != nil {
 		return contract.Command{}, err
 	}
 	rules, err := rulesFor(pol, c)
@@ -94,13 +93,15 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 			Outside:      outside,
 			OutsideWrite: write,
 		},
-		Gaps: append(held, p.Gaps(pol)...),
+		Gaps: p.Gaps(pol),
 	}, nil
 }
 
 // Gaps lists what of this policy is not held.
 func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 	gaps := contract.LimitGaps(pol, os.Geteuid() == 0)
+	held, _ := ignored(pol) // an error is Prepare's to report
+	gaps = append(gaps, held...)
 	abi, _ := ABI() // an unusable kernel is Probe's to report
 	for _, e := range pol.Exposures() {
 		switch {
