@@ -1,8 +1,8 @@
 package daemon
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 )
@@ -30,8 +30,9 @@ func record(env map[string]string, profilePath string) string {
 	if folder == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(profilePath))
-	return filepath.Join(folder, "profiles", hex.EncodeToString(sum[:16]))
+	hash := fnv.New128a() // tells files apart, no more
+	hash.Write([]byte(profilePath))
+	return filepath.Join(folder, "profiles", hex.EncodeToString(hash.Sum(nil)))
 }
 
 // knownProfile gives the record of a profile that a former run used, "" where there is none.

@@ -1,9 +1,9 @@
 package interpreter
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -55,8 +55,9 @@ func cacheFor(exe string, env map[string]string) cache {
 	for _, name := range []string{"HOME", "PYTHONUSERBASE", "LD_LIBRARY_PATH"} {
 		key += "\x00" + env[name]
 	}
-	sum := sha256.Sum256([]byte(key))
-	name := hex.EncodeToString(sum[:16])
+	hash := fnv.New128a() // tells files apart, no more
+	hash.Write([]byte(key))
+	name := hex.EncodeToString(hash.Sum(nil))
 	return cache{path: filepath.Join(folder, "interpreter-"+name+".json"), key: name}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strings"
 )
@@ -25,8 +24,11 @@ func (e *NotFoundError) Error() string {
 // script is the console script that is installed together with python-sb and whose first line names their interpreter.
 const script = "pysandboxes"
 
-// versioned matches python3.11 but not python3.11-config.
-var versioned = regexp.MustCompile(`^python3\.\d+$`)
+// versioned reports whether a name is python3.N, such as python3.11 but not python3.11-config.
+func versioned(name string) bool {
+	minor, found := strings.CutPrefix(name, "python3.")
+	return found && minor != "" && strings.Trim(minor, "0123456789") == ""
+}
 
 // Find gives the interpreter that belongs to the command at self. The links of the command are followed one at a time
 // (pipx and uv link a command from the environment into a folder of the user's), which gives the folders to look in.
@@ -94,7 +96,7 @@ func beside(folder string, missing *NotFoundError) string {
 	if entries, err := os.ReadDir(folder); err == nil {
 		var numbered []string
 		for _, entry := range entries {
-			if versioned.MatchString(entry.Name()) {
+			if versioned(entry.Name()) {
 				numbered = append(numbered, entry.Name())
 			}
 		}

@@ -97,3 +97,12 @@ func TestFindEndsOnALinkLoop(t *testing.T) {
 	_, err := Find(filepath.Join(root, "bin/python-sb"))
 	assert.ErrorContains(t, err, "no Python interpreter belongs to")
 }
+
+func TestLibraryFolders(t *testing.T) {
+	for _, folder := range []string{"/lib", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"} {
+		assert.True(t, libraryFolder(folder), folder)
+	}
+	for _, folder := range []string{"/", "/usr", "/usr/local", "/libx", "/opt/lib", "/usr/lib/ssl", "/usr/lib/x86_64-linux-gnu/x", "/usr/lib/git-core", "/home/lib"} {
+		assert.False(t, libraryFolder(folder), folder)
+	}
+}

@@ -3,7 +3,6 @@ package interpreter
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -70,8 +69,19 @@ func systemParts(version string) []string {
 
 var systemPrefixes = map[string]bool{"/": true, "/usr": true, "/usr/local": true}
 
-// libraryFolder matches the folders of a system that hold shared libraries and little else.
-var libraryFolder = regexp.MustCompile(`^(/usr|/usr/local)?/lib(64|32)?(/[a-z0-9_]+-linux-(gnu|musl)[a-z0-9_]*)?$`)
+// libraryFolder reports whether a folder of the system holds shared libraries and little else: /usr/lib64, or
+// /usr/lib/x86_64-linux-gnu.
+func libraryFolder(folder string) bool {
+	rest, found := strings.CutPrefix(strings.TrimPrefix(strings.TrimPrefix(folder, "/usr"), "/local"), "/lib")
+	if !found {
+		return false
+	}
+	size, triple, nested := strings.Cut(rest, "/")
+	if size != "" && size != "64" && size != "32" {
+		return false
+	}
+	return !nested || (strings.Contains(triple, "-linux-") && !strings.Contains(triple, "/"))
+}
 
 // runtime builds the runtime set: what the interpreter said, and the tables above, as canonical paths.
 func (a *answer) runtime(exe string) policy.Runtime {
@@ -99,7 +109,7 @@ func (a *answer) runtime(exe string) policy.Runtime {
 		read = append(read, filepath.Join(filepath.Dir(path), "openssl.cnf"))
 	}
 	for _, lib := range a.Libs {
-		if folder := filepath.Dir(lib); libraryFolder.MatchString(folder) {
+		if folder := filepath.Dir(lib); libraryFolder(folder) {
 			read = append(read, folder)
 		} else {
 			read = append(read, lib)
@@ -107,7 +117,7 @@ func (a *answer) runtime(exe string) policy.Runtime {
 	}
 	// The loader and libraries that are opened by name later (NSS, gconv) live in these, whatever the maps say.
 	for _, folder := range []string{"/lib", "/lib64", "/usr/lib64"} {
-		if real, err := filepath.EvalSymlinks(folder); err == nil && libraryFolder.MatchString(real) && real != "/usr/lib" && real != "/lib" {
+		if real, err := filepath.EvalSymlinks(folder); err == nil && libraryFolder(real) && real != "/usr/lib" && real != "/lib" {
 			read = append(read, folder)
 		}
 	}
