@@ -2,7 +2,9 @@ package transport
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -126,6 +128,9 @@ func (c *Conn) frames() {
 		}
 		f, err := in.dec.decode(have[4:4+size], false)
 		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = errors.New("a frame that ends within a field")
+			}
 			c.protocol("%v", err)
 			return
 		}
