@@ -1,0 +1,67 @@
+"""Running a program under ``python-sb``, and bare, as a user would: the tests' one way to do so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+COMMAND = Path(sys.executable).with_name("python-sb")
+NOBODY = 65534
+
+
+@dataclass
+class Place:
+    """A folder with a profile, where programs run sandboxed and bare.
+
+    ``provider`` is what ``--os-sandbox=`` says; ``None`` leaves the profile's own choice.
+    """
+
+    folder: Path
+    provider: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def profile(self, text: str) -> Path:
+        path = self.folder / ".py-sandboxes"
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def file(self, name: str, text: str = "") -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def environ(self) -> dict[str, str]:
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR", "XDG_CACHE_HOME")}
+        return {"HOME": str(home), **kept, **self.environment}
+
+    def command(self, *args: str | Path) -> list[str]:
+        provider = [f"--os-sandbox={self.provider}"] if self.provider else []
+        return [str(COMMAND), *provider, *map(str, args)]
+
+    def run(self, *args: str | Path, timeout: float = 60, **kwargs: object) -> subprocess.CompletedProcess[str]:
+        """Runs ``python-sb args`` here."""
+        return self._run(self.command(*args), timeout, kwargs)
+
+    def bare(self, *args: str | Path, timeout: float = 60, **kwargs: object) -> subprocess.CompletedProcess[str]:
+        """Runs the same interpreter on ``args`` without a sandbox."""
+        return self._run([sys.executable, *map(str, args)], timeout, kwargs)
+
+    def _run(self, command: list[str], timeout: float, kwargs: dict[str, object]) -> subprocess.CompletedProcess[str]:
+        options: dict[str, object] = {"stdin": subprocess.DEVNULL, "cwd": self.folder, "env": self.environ()}
+        if "input" in kwargs:
+            del options["stdin"]
+        return subprocess.run(  # type: ignore[call-overload,no-any-return]
+            command, capture_output=True, text=True, timeout=timeout, **{**options, **kwargs}
+        )
+
+
+def last_line(text: str) -> str:
+    """The last line that is not blank."""
+    return [line for line in text.splitlines() if line.strip()][-1].strip()

@@ -1,0 +1,86 @@
+"""Fixtures of the Python tests: profiles, open sandboxes, programs in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from complete_mode import Place
+
+HERE = Path(__file__).resolve().parent
+
+#: What a test's sandbox may do: import anything, read the tests. OS_SANDBOX chooses the provider.
+PROFILE = f"""\
+os-sandbox=${{OS_SANDBOX:-auto}}
+python-import=*
+expose-ro={HERE}
+"""
+
+
+@pytest.fixture(scope="session")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A profile that lets the functions of api_targets be called and little else."""
+    path = tmp_path_factory.mktemp("profile") / "tests.py-sandboxes"
+    path.write_text(PROFILE)
+    return path
+
+
+@pytest.fixture
+def sandbox_here(profile: Path) -> Iterator[Any]:
+    """A sandbox of this test's own."""
+    from pysandboxes import sandboxes
+
+    with sandboxes(sandboxes_config=profile) as handle:
+        yield handle
+
+
+@pytest.fixture
+def program(tmp_path: Path, profile: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Starts a Python program of its own: ``program(source, *arguments)``; it finds the profile in $PROFILE."""
+
+    def start(source: str, *arguments: str, name: str = "program.py", **options: Any) -> subprocess.Popen[str]:
+        file = tmp_path / name
+        file.write_text(textwrap.dedent(source))
+        environment = {
+            **os.environ,
+            "PROFILE": str(options.pop("profile", profile)),
+            "FOLDER": str(tmp_path),
+            "PYTHONPATH": str(HERE),
+            **options.pop("env", {}),
+        }
+        return subprocess.Popen(
+            [sys.executable, *options.pop("flags", ()), *(arguments or (str(file),))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            **options,
+        )
+
+    return start
+
+
+@pytest.fixture
+def run_program(program: Callable[..., subprocess.Popen[str]]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a program to its end and gives what it printed."""
+
+    def run(source: str, *arguments: str, stdin: str | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+        process = program(source, *arguments, **options)
+        out, err = process.communicate(stdin, timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    return run
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A folder of its own in which programs run under python-sb."""
+    return Place(tmp_path)

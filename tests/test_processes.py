@@ -1,0 +1,117 @@
+"""Processes of the sandbox's own making: they work where they are granted, and the policy holds in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from complete_mode import Place
+
+LOOPS = 200
+GRANTED = "python-import=*\npython-api=ALLOW:process-exec\npython-api=ALLOW:process-control\npython-api=ALLOW:threads\nexpose-rw=/dev/shm\n" + (
+    "expose-rw=./tmp\nenv=TMPDIR=./tmp\nexpose-ro=./program.py\nexpose-ro=./inner.py\n"
+)
+# What a child must be refused: the read that the parent was never granted.
+PROBE = """
+def probe():
+    try:
+        open('/etc/shadow')
+    except FileNotFoundError as e:
+        return type(e).__name__
+    return 'READ'
+"""
+
+
+def check(place: Place, code: str) -> None:
+    """Runs code, which prints what probe() said in its processes: each must be refused, and no warning be new."""
+    (place.folder / "tmp").mkdir()
+    place.profile(GRANTED)
+    script = place.file("program.py", PROBE + code)
+    done = place.run("-W", "default", script, timeout=110)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["RuleFileNotFoundError"], done.stdout
+    assert "Warning" not in done.stderr, done.stderr[-3000:]
+
+
+@pytest.mark.smoke
+def test_fork(place: Place) -> None:
+    code = f"""
+import os
+seen = set()
+for _ in range({LOOPS}):
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(w, probe().encode())
+        os._exit(0)
+    os.close(w)
+    seen.add(os.read(r, 100).decode())
+    os.close(r)
+    assert os.waitpid(pid, 0)[1] == 0
+print(*seen)
+"""
+    check(place, code)
+
+
+def test_fork_of_a_fork(place: Place) -> None:
+    code = """
+import os
+r, w = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.write(w, probe().encode())
+    os._exit(0)
+print(os.read(r, 100).decode())
+"""
+    check(place, code)
+
+
+def test_subprocess_run(place: Place) -> None:
+    place.file("inner.py", PROBE + "print(probe())")
+    code = f"""
+import subprocess, sys
+seen = set()
+for _ in range({LOOPS}):
+    seen.add(subprocess.run([sys.executable, 'inner.py'], capture_output=True, text=True, check=True).stdout.strip())
+print(*seen)
+"""
+    check(place, code)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(place: Place, method: str) -> None:
+    code = f"""
+import multiprocessing
+def work(queue):
+    queue.put(probe())
+if __name__ == '__main__':
+    context = multiprocessing.get_context({method!r})
+    seen = set()
+    queue = context.SimpleQueue()
+    for _ in range({LOOPS}):
+        process = context.Process(target=work, args=(queue,))
+        process.start()
+        seen.add(queue.get())
+        process.join()
+        assert process.exitcode == 0
+    print(*seen)
+"""
+    check(place, code)
+
+
+def test_without_a_grant_nothing_starts(place: Place) -> None:
+    place.profile("python-import=*\n")
+    code = """
+import os, subprocess, multiprocessing
+refused = []
+for attempt in (os.fork, lambda: subprocess.run(['true']), lambda: os.posix_spawn('/bin/true', ['true'], {}),
+                lambda: os.execv('/bin/true', ['true']), lambda: os.popen('true'), lambda: multiprocessing.Process().start()):
+    try:
+        attempt()
+    except PermissionError as e:
+        refused.append(type(e).__name__)
+    else:
+        refused.append('RAN')
+print(*refused)
+"""
+    done = place.run("-c", code)
+    assert done.stdout.split() == ["RuleApiPermissionError"] * 6, done.stdout + done.stderr

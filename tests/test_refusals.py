@@ -1,0 +1,153 @@
+"""A refusal says what was refused, and ends with the exact line that would allow it; added, that line allows it."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+import pytest
+
+from complete_mode import Place, last_line
+
+pytestmark = pytest.mark.smoke
+
+
+def refused(place: Place, code: str, error: str) -> str:
+    """Runs code, which must end by the named exception; the line to add."""
+    done = place.run("-c", code)
+    assert done.returncode == 1, done.stderr
+    assert error in done.stderr
+    return last_line(done.stderr)
+
+
+def test_reading_a_file(place: Place) -> None:
+    place.profile("")
+    code = "open('/etc/passwd')"
+    assert refused(place, code, "pysandboxes.RuleFileNotFoundError") == "expose-ro=/etc/passwd"
+    place.profile("expose-ro=/etc/passwd")
+    assert place.run("-c", code).returncode == 0
+
+
+def test_the_refusal_is_the_builtin_with_its_fields(place: Place) -> None:
+    place.profile("")
+    code = """
+try:
+    open('/etc/passwd')
+except FileNotFoundError as e:
+    print(e.errno, e.strerror, e.filename, type(e).__mro__[1].__name__)
+"""
+    assert place.run("-c", code).stdout.split("\n")[0] == "2 No such file or directory /etc/passwd FileNotFoundError"
+
+
+def test_writing_what_is_read_only(place: Place) -> None:
+    data = place.file("data/x", "old")
+    place.profile("expose-ro=./data")
+    assert place.run("-c", "print(open('data/x').read())").stdout == "old\n"
+    assert refused(place, "open('data/x', 'w')", "pysandboxes.RulePermissionError").startswith("expose-rw=")
+    assert data.read_text() == "old"
+    place.profile("expose-rw=./data")
+    assert place.run("-c", "open('data/x', 'w').write('new')").returncode == 0
+    assert data.read_text() == "new"
+
+
+def test_importing(place: Place) -> None:
+    place.profile("")
+    assert refused(place, "import json", "pysandboxes.RuleModuleNotFoundError") == "python-import=json"
+    place.profile("python-import=json")
+    done = place.run("-c", "import json; print(json.dumps([1]))")
+    assert done.stdout == "[1]\n", done.stderr
+
+
+def test_importing_what_is_loaded_already(place: Place) -> None:
+    place.profile("")
+    assert refused(place, "import os", "pysandboxes.RuleModuleNotFoundError") == "python-import=os"
+
+
+def test_a_missing_module_stays_missing(place: Place) -> None:
+    place.profile("python-import=*")
+    done = place.run("-c", "import no_such_module_here")
+    assert done.returncode == 1
+    assert last_line(done.stderr) == "ModuleNotFoundError: No module named 'no_such_module_here'"
+
+
+def test_a_call_names_the_function_before_its_category(place: Place) -> None:
+    place.profile("python-import=*")
+    done = place.run("-c", "import os; os.system('id')")
+    assert "pysandboxes.RuleApiPermissionError" in done.stderr
+    assert done.stderr.index("os.system") < done.stderr.index("process-exec")
+    assert last_line(done.stderr) == "python-api=ALLOW:os.system"
+    place.profile("python-import=*\npython-api=ALLOW:os.system\nexpose-ro=/bin\nexpose-ro=/usr/bin\nenv=PATH=/usr/bin:/bin")
+    done = place.run("-c", "import os; os.system('echo done')")
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_connecting(place: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5).close(); print('connected')"
+        place.profile("python-import=socket")
+        done = place.run("-c", code)
+        assert done.returncode == 1
+        for word in ("DENIED", "tcp", "127.0.0.1", str(port), "OUT"):
+            assert word in done.stderr
+        line = last_line(done.stderr)
+        assert re.fullmatch(rf"net=ALLOW\|tcp\|127\.0\.0\.1\|{port}\|OUT", line, re.I)
+        place.profile(f"python-import=socket\n{line}")
+        done = place.run("-c", code)
+        assert done.stdout == "connected\n", done.stderr
+
+
+def test_a_string_to_evaluate(place: Place) -> None:
+    place.profile("")
+    assert "dynamic-code" in refused(place, "eval('1 + 1')", "pysandboxes.RuleEvalPermissionError")
+    place.profile("python-api=ALLOW:dynamic-code")
+    assert place.run("-c", "print(eval('1 + 1'))").stdout == "2\n"
+
+
+def test_the_environment_is_empty_but_for_its_rules(place: Place) -> None:
+    place.environment["SECRET_TOKEN"] = "s3cret"
+    place.environment["GREETING"] = "hello"
+    place.profile("python-import=os\nenv=GREETING=${GREETING}")
+    done = place.run("-c", "import os; print(os.environ.get('SECRET_TOKEN'), os.environ['GREETING'])")
+    assert done.stdout == "None hello\n", done.stderr
+    done = place.run("-c", "print(__import__('os').environ.get('LD_PRELOAD'), sorted(k for k in __import__('os').environ if 'SANDBOX' in k))")
+    assert done.stdout == "None []\n"
+
+
+def test_a_neighbour_of_the_script_names_its_folder(place: Place) -> None:
+    place.file("lib/neighbour.py", "value = 7")
+    script = place.file("lib/script.py", "import neighbour; print(neighbour.value)")
+    place.profile("python-import=neighbour")
+    done = place.run(script)
+    assert "RuleModuleNotFoundError" in done.stderr
+    assert last_line(done.stderr).startswith("expose-ro=")
+    place.profile("python-import=neighbour\nexpose-ro=./lib")
+    assert place.run(script).stdout == "7\n"
+
+
+def test_a_deny_rule_is_named_by_its_place(place: Place) -> None:
+    path = place.profile("python-import=*\npython-import=DENY:json\n")
+    done = place.run("-c", "import json")
+    assert f"{path.name}:2" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("profile", "words"),
+    [
+        ("expose-rw", [":1", "expose-rw"]),
+        ("exposero=/tmp", [":1", "expose-ro"]),
+        ("python-import=json\npython-api=ALLOW:os.sytem", [":2", "os.system"]),
+        ("net=ALLOW|tpc|127.0.0.1|80|OUT", [":1", "tcp"]),
+        ("env=A=${UNCLOSED", [":1"]),
+        ("os-sandbox=subproces", [":1", "subprocess"]),
+    ],
+)
+def test_a_profile_that_does_not_parse(place: Place, profile: str, words: list[str]) -> None:
+    place.profile(profile)
+    done = place.run("-c", "print('ran')")
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "^" in done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
