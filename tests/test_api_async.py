@@ -1,0 +1,128 @@
+"""Calls from an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import api_targets
+import pytest
+
+import pysandboxes
+from pysandboxes import SandBoxError, SandBoxProtocolError, sandboxes
+
+
+async def wait_for_running(number: int) -> None:
+    while True:
+        if (await asyncio.to_thread(api_targets.async_state))["running"] >= number:
+            return
+
+
+def test_run_is_asyncio_run_with_a_sandbox(profile: Path) -> None:
+    async def main() -> int:
+        assert pysandboxes.is_in_sandbox() is False
+        return await api_targets.aadd(1, 2)
+
+    assert pysandboxes.run(main(), sandboxes_config=profile) == 3
+
+    async def fail() -> None:
+        await api_targets.afail()
+
+    with pytest.raises(api_targets.CustomError, match="async"):
+        pysandboxes.run(fail(), sandboxes_config=profile)
+    with pytest.raises(SandBoxError, match="no sandbox is running"):
+        api_targets.add(1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_run_that_cannot_start_closes_the_coroutine(tmp_path: Path) -> None:
+    async def main() -> None: ...
+
+    with pytest.raises(pysandboxes.ConfigSyntaxError):
+        pysandboxes.run(main(), sandboxes_config=tmp_path / "missing")
+
+
+def test_async_with(profile: Path) -> None:
+    async def main() -> None:
+        async with sandboxes(api_targets.initialise_async, sandboxes_config=profile) as handle:
+            assert (await api_targets.aadd(1, 2), handle.provider) == (3, handle.provider)
+            assert await asyncio.to_thread(api_targets.initialised) == ["async"]
+            assert [number async for number in api_targets.acount(3)] == [0, 1, 2]
+        with pytest.raises(SandBoxError):
+            await api_targets.aadd(1, 2)
+
+    asyncio.run(main())
+
+
+def test_many_calls_at_once(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def main() -> list[int]:
+        return await asyncio.gather(*(api_targets.aadd(number, 1) for number in range(200)))
+
+    assert pysandboxes.run(main(), sandboxes_config=profile) == list(range(1, 201))
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(f"adding {number}" for number in range(200))
+
+
+def test_waiting_blocks_neither_the_loop_nor_other_calls(profile: Path) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30):
+            waiting = asyncio.create_task(api_targets.asleep(60))
+            await wait_for_running(1)
+            assert await api_targets.aadd(1, 2) == 3
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+
+    pysandboxes.run(main(), sandboxes_config=profile)
+
+
+def test_cancelling_the_task_cancels_the_sandbox_s_task(profile: Path) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30):
+            waiting = [asyncio.create_task(api_targets.asleep(60)) for _ in range(3)]
+            await wait_for_running(3)
+            for task in waiting:
+                task.cancel()
+            assert [type(end) for end in await asyncio.gather(*waiting, return_exceptions=True)] == [asyncio.CancelledError] * 3
+            while (await asyncio.to_thread(api_targets.async_state))["cancelled"] < 3:
+                pass
+            assert await api_targets.aadd(1, 2) == 3
+
+    pysandboxes.run(main(), sandboxes_config=profile)
+
+
+def test_a_child_that_dies_wakes_its_tasks_and_is_replaced(profile: Path) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30):
+            waiting = [asyncio.create_task(api_targets.asleep(60)) for _ in range(3)]
+            await wait_for_running(3)
+            with pytest.raises(SandBoxProtocolError):
+                await asyncio.to_thread(api_targets.die, "kill")
+            ends = await asyncio.gather(*waiting, return_exceptions=True)
+            assert [type(end) for end in ends] == [SandBoxProtocolError] * 3
+            assert await api_targets.aadd(1, 2) == 3
+
+    pysandboxes.run(main(), sandboxes_config=profile)
+
+
+def test_threads_and_tasks_share_a_sandbox(profile: Path) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(60):
+            tasks = [api_targets.aadd(number, 1) for number in range(50)]
+            threads = [asyncio.to_thread(api_targets.add, number) for number in range(50)]
+            results = await asyncio.gather(*tasks, *threads)
+            assert results == [*range(1, 51)] * 2
+
+    pysandboxes.run(main(), sandboxes_config=profile)
+
+
+def test_two_loops_one_after_the_other_use_one_sandbox(profile: Path) -> None:
+    with sandboxes(sandboxes_config=profile):
+        for number in range(3):
+            assert asyncio.run(api_targets.aadd(number, 1)) == number + 1
+
+
+def test_os_sandbox_none(profile: Path) -> None:
+    async def main() -> int:
+        return await api_targets.aadd(1, 2)
+
+    assert pysandboxes.run(main(), sandboxes_config=profile, os_sandbox="none") == 3
