@@ -1,19 +1,44 @@
 package audit
 
-// Calls is the registry of sensitive calls.
-var Calls []Call
+import (
+	"slices"
 
-// FileEvents are the events that carry paths.
-var FileEvents []FileEvent
+	"github.com/pysandboxes/pysandboxes/core/nearest"
+)
 
-// FileShims are the path functions without an event.
-var FileShims []FileShim
+// index finds a call's row by name or alias.
+var index = func() map[string]int {
+	m := make(map[string]int, 4*len(Calls))
+	for i := range Calls {
+		m[Calls[i].Name] = i
+		for _, a := range Calls[i].Aliases {
+			m[a] = i
+		}
+	}
+	return m
+}()
 
-// NetEvents are the events of the socket module.
-var NetEvents []NetEvent
+// words are all names and categories, in a fixed order, for suggestions.
+var words = func() []string {
+	out := []string{"*"}
+	for _, c := range Categories {
+		out = append(out, string(c))
+	}
+	for i := range Calls {
+		out = append(out, Calls[i].Name)
+		out = append(out, Calls[i].Aliases...)
+	}
+	return slices.Clip(out)
+}()
 
 // Lookup finds a call by its name or an alias.
-func Lookup(name string) (Call, bool) { return Call{}, false }
+func Lookup(name string) (Call, bool) {
+	i, ok := index[name]
+	if !ok {
+		return Call{}, false
+	}
+	return Calls[i], true
+}
 
 // Nearest returns the known call or category that name most likely meant, "" if none is near.
-func Nearest(name string) string { return "" }
+func Nearest(name string) string { return nearest.Word(name, words) }

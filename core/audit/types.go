@@ -35,9 +35,7 @@ type Call struct {
 	Why        string
 }
 
-// FileEvent is an audit event, or a function without one, that takes paths. Spec says where: "r0" reads the path in
-// argument 0, "w0" writes it, "l0" reads it without following its last link, "m0" writes it so; "d2" after a path names
-// the argument that holds its dir_fd, "d=name" the keyword.
+// FileEvent is an audit event that carries paths. Spec says where they stand and what is needed of them: see FileEvents.
 type FileEvent struct {
 	Event string
 	Spec  string
