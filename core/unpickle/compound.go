@@ -264,7 +264,7 @@ func (m *machine) put(op byte, pos int) (int, error) {
 	if int64(slot) != int64(len(m.memo)) {
 		return 0, m.malformed("memo slot %d where %d is next", slot, len(m.memo))
 	}
-	if len(m.stack) == 0 || len(m.memo) >= m.lim.Memo {
+	if len(m.stack) <= m.fence() || len(m.memo) >= m.lim.Memo {
 		return 0, m.cannotMemoize()
 	}
 	m.memo = append(m.memo, m.stack[len(m.stack)-1])

@@ -117,7 +117,7 @@ func (m *machine) run() error {
 			pos += 1 + n
 			st = append(st, pack(kindStr, at))
 		case opMemoize:
-			if len(st) == 0 || len(memo) >= maxMemo {
+			if len(st) <= m.fence() || len(memo) >= maxMemo {
 				m.stack, m.memo, m.at = st, memo, at
 				return m.cannotMemoize()
 			}
@@ -232,7 +232,7 @@ func (m *machine) badText(at int) error {
 }
 
 func (m *machine) cannotMemoize() error {
-	if len(m.stack) == 0 {
+	if len(m.stack) <= m.fence() {
 		return m.malformed("nothing to memoize")
 	}
 	return m.over("a stream of too many memo entries", int64(m.lim.Memo), "entries")
