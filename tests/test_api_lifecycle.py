@@ -39,12 +39,16 @@ def test_after_the_block_nothing_runs(profile: Path) -> None:
     assert pysandboxes.is_in_sandbox() is False
 
 
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def test_many_times_in_one_process(profile: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     for number in range(5):
         with sandboxes(config_path=str(profile)):
             assert api_targets.add(number) == number + 1
-    assert len(os.listdir("/proc/self/fd")) <= before + 2
+    assert descriptors() <= before + 2
 
 
 def test_a_block_is_used_once(profile: Path) -> None:
