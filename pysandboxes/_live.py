@@ -79,7 +79,7 @@ class Live:
         with self._lock:
             self._check()
             if not self.direct:
-                self.native.reload()
+                self.native.reload(DRAIN_TIMEOUT)
             self._ready = False
             self.start()
 

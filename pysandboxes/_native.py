@@ -88,8 +88,9 @@ class Sandbox:
         report: str = self.method("LearnReport")
         return report
 
-    def reload(self) -> None:
-        self.method("Reload")
+    def reload(self, timeout: float) -> None:
+        """Start a new interpreter under the profile read again; running calls may finish, for ``timeout`` seconds."""
+        self.method("Reload", int(timeout * 1000))
 
     def stop(self, graceful: bool, timeout: float) -> None:
         """End the interpreter; with ``graceful`` running calls finish first, for at most ``timeout`` seconds."""
