@@ -194,12 +194,13 @@ def test_handles_are_counted_and_freed(python) -> None:  # type: ignore[no-untyp
         core.IncRef(handle)
         assert core.NumHandles() == 1
         core.DecRef(handle)
+        assert core.control_Sandbox_FaultName(handle) == "sandbox"
+        core.DecRef(handle)
         assert core.NumHandles() == 0
+        assert "closed" in fault(core.control_Sandbox_FaultName, handle)["message"]
         assert core.DecRef(handle) is None
         assert "not opened" in fault(core.control_FaultOpen, True)["message"]
         assert core.NumHandles() == 0
-        bare = core.control_FaultOpen(False)
-        assert "DecRef" in fault(core.DecRef, bare)["message"]  # gopy panics on a count below zero
     """)
 
 
@@ -260,13 +261,27 @@ def test_paths_that_are_not_utf8_cross_in_json_as_bytes(python) -> None:  # type
     """)
 
 
+def test_a_long_operation_is_interruptible_and_its_outcome_arrives(python) -> None:  # type: ignore[no-untyped-def]
+    python("""
+        import time
+        sandbox = core.control_FaultOpen(False)
+        assert core.control_Sandbox_FaultTask(sandbox, "well") == 7
+        assert "the task failed" in fault(core.control_Sandbox_FaultTask, sandbox, "fail")["message"]
+        assert "forced in a task" in fault(core.control_Sandbox_FaultTask, sandbox, "panic")["message"]
+        began = time.monotonic()
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try: core.control_Sandbox_FaultForever(sandbox)
+        except KeyboardInterrupt: assert time.monotonic() - began < 0.5
+        else: raise AssertionError("no KeyboardInterrupt")
+    """)
+
+
 # --- what a Go runtime changes in a process ---
 
 
 def test_a_forked_copy_is_refused_by_every_function_and_never_hangs(python) -> None:  # type: ignore[no-untyped-def]
     python("""
         handle = core.control_FaultOpen(False)
-        core.IncRef(handle)
         functions = [getattr(core, n) for n in dir(core) if n[0].islower() or n[1].islower()]
         stop = False
         def busy():

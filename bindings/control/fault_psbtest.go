@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/pysandboxes/pysandboxes/bindings/border"
+	"github.com/pysandboxes/pysandboxes/core/transport"
 )
 
 // The functions of this file exist in test builds only (tag psbtest): each provokes one way in which the border between
@@ -63,6 +65,36 @@ func FaultOpen(fail bool) (*Sandbox, error) {
 		return nil, border.AsFault(errors.New("not opened"))
 	}
 	return &Sandbox{}, nil
+}
+
+// FaultConnect gives a sandbox whose child is whoever holds the other end of the socket fd.
+func FaultConnect(fd int) (*Sandbox, error) {
+	conn, err := transport.New(fd, transport.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &Sandbox{}
+	return s, s.Calls.Use(1, conn)
+}
+
+// FaultForever never ends, a slice at a time.
+func (s *Sandbox) FaultForever() error {
+	_, err := s.tasks.do("FaultForever", func() (int, error) { select {} })
+	return err
+}
+
+// FaultTask runs a task that gives 7, fails or panics.
+func (s *Sandbox) FaultTask(how string) (int, error) {
+	return s.tasks.do(how, func() (int, error) {
+		switch how {
+		case "fail":
+			return 0, errors.New("the task failed")
+		case "panic":
+			panic("forced in a task")
+		}
+		time.Sleep(3 * slice) // longer than a door stays shut
+		return 7, nil
+	})
 }
 
 // FaultPanic panics in a method.

@@ -35,6 +35,66 @@ func NumHandles(_fail **C.char) (_ret C.int) {
 	return C.int(gopyh.NumHandles())
 }
 
+//export control_CheckProfile
+func control_CheckProfile(request *C.char, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.CheckProfile")
+	cret, __err := control.CheckProfile(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Doctor
+func control_Doctor(_fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Doctor")
+	cret, __err := control.Doctor()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Explain
+func control_Explain(request *C.char, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Explain")
+	cret, __err := control.Explain(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Open
+func control_Open(request *C.char, _fail **C.char) (_ret CGoHandle) {
+	defer recoverTo(_fail, "control.Open")
+	cret, __err := control.Open(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return handleFromPtr_Ptr_control_Sandbox(cret)
+}
+
+//export control_Sandbox_Denials
+func control_Sandbox_Denials(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Denials")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Denials()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
 //export control_Sandbox_Ensure
 func control_Sandbox_Ensure(_handle CGoHandle, _fail **C.char) (_ret C.longlong) {
 	defer recoverTo(_fail, "control.Sandbox.Ensure")
@@ -51,34 +111,31 @@ func control_Sandbox_Ensure(_handle CGoHandle, _fail **C.char) (_ret C.longlong)
 	return C.longlong(cret)
 }
 
-//export control_Sandbox_Reload
-func control_Sandbox_Reload(_handle CGoHandle, timeoutMs C.longlong, _fail **C.char) {
-	defer recoverTo(_fail, "control.Sandbox.Reload")
+//export control_Sandbox_LearnReport
+func control_Sandbox_LearnReport(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.LearnReport")
 	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
 	if __err != nil {
 		*_fail = failure(badHandle(__err))
 		return
 	}
-	__err = gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Reload(int(timeoutMs))
-	if __err != nil {
-		*_fail = failure(__err)
-		return
-	}
+	return C.CString(gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).LearnReport())
 }
 
-//export control_Sandbox_Stop
-func control_Sandbox_Stop(_handle CGoHandle, graceful C.char, timeoutMs C.longlong, _fail **C.char) {
-	defer recoverTo(_fail, "control.Sandbox.Stop")
+//export control_Sandbox_Notices
+func control_Sandbox_Notices(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Notices")
 	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
 	if __err != nil {
 		*_fail = failure(badHandle(__err))
 		return
 	}
-	__err = gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Stop(boolPyToGo(graceful), int(timeoutMs))
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Notices()
 	if __err != nil {
 		*_fail = failure(__err)
 		return
 	}
+	return C.CString(cret)
 }
 
 //export control_Sandbox_Pid
@@ -108,6 +165,21 @@ func control_Sandbox_Provider(_handle CGoHandle, _fail **C.char) (_ret *C.char) 
 	return C.CString(cret)
 }
 
+//export control_Sandbox_Reload
+func control_Sandbox_Reload(_handle CGoHandle, timeoutMs C.longlong, _fail **C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Reload")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	__err = gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Reload(int(timeoutMs))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+}
+
 //export control_Sandbox_Stats
 func control_Sandbox_Stats(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Sandbox.Stats")
@@ -124,58 +196,19 @@ func control_Sandbox_Stats(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
 	return C.CString(cret)
 }
 
-//export control_Sandbox_Notices
-func control_Sandbox_Notices(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
-	defer recoverTo(_fail, "control.Sandbox.Notices")
+//export control_Sandbox_Stop
+func control_Sandbox_Stop(_handle CGoHandle, graceful C.char, timeoutMs C.longlong, _fail **C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Stop")
 	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
 	if __err != nil {
 		*_fail = failure(badHandle(__err))
 		return
 	}
-	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Notices()
+	__err = gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Stop(boolPyToGo(graceful), int(timeoutMs))
 	if __err != nil {
 		*_fail = failure(__err)
 		return
 	}
-	return C.CString(cret)
-}
-
-//export control_Sandbox_Denials
-func control_Sandbox_Denials(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
-	defer recoverTo(_fail, "control.Sandbox.Denials")
-	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
-	if __err != nil {
-		*_fail = failure(badHandle(__err))
-		return
-	}
-	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Denials()
-	if __err != nil {
-		*_fail = failure(__err)
-		return
-	}
-	return C.CString(cret)
-}
-
-//export control_Sandbox_LearnReport
-func control_Sandbox_LearnReport(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
-	defer recoverTo(_fail, "control.Sandbox.LearnReport")
-	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
-	if __err != nil {
-		*_fail = failure(badHandle(__err))
-		return
-	}
-	return C.CString(gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).LearnReport())
-}
-
-//export control_Open
-func control_Open(request *C.char, _fail **C.char) (_ret CGoHandle) {
-	defer recoverTo(_fail, "control.Open")
-	cret, __err := control.Open(C.GoString(request))
-	if __err != nil {
-		*_fail = failure(__err)
-		return
-	}
-	return handleFromPtr_Ptr_control_Sandbox(cret)
 }
 
 //export control_Version
@@ -184,13 +217,10 @@ func control_Version(_fail **C.char) (_ret *C.char) {
 	return C.CString(control.Version())
 }
 
-func boolPyToGo(b C.char) bool {
-	if b != 0 {
-		return true
-	}
-	return false
-}
+func boolPyToGo(b C.char) bool { return b != 0 }
 
 func handleFromPtr_Ptr_control_Sandbox(p interface{}) CGoHandle {
-	return CGoHandle(gopyh.Register("*control.Sandbox", p))
+	handle := gopyh.Register("*control.Sandbox", p)
+	gopyh.IncRef(handle) // Python's, until DecRef
+	return CGoHandle(handle)
 }

@@ -71,6 +71,134 @@ _wrap__core_NumHandles(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDGEN_UN
 }
 
 static PyObject *
+_wrap__core_control_CheckProfile(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
+
+    PSB_FORK_GUARD("control_CheckProfile");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_CheckProfile(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Doctor(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDGEN_UNUSED(_kwargs))
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+
+    PSB_FORK_GUARD("control_Doctor");
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Doctor(&psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Explain(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
+
+    PSB_FORK_GUARD("control_Explain");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Explain(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Open(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
+
+    PSB_FORK_GUARD("control_Open");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Open(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "L", retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Sandbox_Denials(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Denials");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Denials(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
 _wrap__core_control_Sandbox_Ensure(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
@@ -96,60 +224,56 @@ _wrap__core_control_Sandbox_Ensure(PyObject * PYBINDGEN_UNUSED(dummy), PyObject 
 }
 
 static PyObject *
-_wrap__core_control_Sandbox_Reload(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+_wrap__core_control_Sandbox_LearnReport(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
     PyObject *py_retval;
+    char *retval;
     int64_t _handle;
-    int64_t timeoutMs;
-    const char *keywords[] = {"_handle", "timeoutMs", NULL};
+    const char *keywords[] = {"_handle", NULL};
 
-    PSB_FORK_GUARD("control_Sandbox_Reload");
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "LL", (char **) keywords, &_handle, &timeoutMs)) {
+    PSB_FORK_GUARD("control_Sandbox_LearnReport");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
         return NULL;
     }
     do {
         Py_BEGIN_ALLOW_THREADS
-        control_Sandbox_Reload(_handle, timeoutMs, &psb_fail);
+        retval = control_Sandbox_LearnReport(_handle, &psb_fail);
         Py_END_ALLOW_THREADS
     } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
+        free(retval);
         return NULL;
     }
-    Py_INCREF(Py_None);
-    py_retval = Py_None;
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
     return py_retval;
 }
 
 static PyObject *
-_wrap__core_control_Sandbox_Stop(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+_wrap__core_control_Sandbox_Notices(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
     PyObject *py_retval;
+    char *retval;
     int64_t _handle;
-    bool graceful;
-    PyObject *py_graceful;
-    int64_t timeoutMs;
-    const char *keywords[] = {"_handle", "graceful", "timeoutMs", NULL};
+    const char *keywords[] = {"_handle", NULL};
 
-    PSB_FORK_GUARD("control_Sandbox_Stop");
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "LOL", (char **) keywords, &_handle, &py_graceful, &timeoutMs)) {
-        return NULL;
-    }
-    graceful = (bool) PyObject_IsTrue(py_graceful);
-    if (PyErr_Occurred()) {
+    PSB_FORK_GUARD("control_Sandbox_Notices");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
         return NULL;
     }
     do {
         Py_BEGIN_ALLOW_THREADS
-        control_Sandbox_Stop(_handle, graceful, timeoutMs, &psb_fail);
+        retval = control_Sandbox_Notices(_handle, &psb_fail);
         Py_END_ALLOW_THREADS
     } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
+        free(retval);
         return NULL;
     }
-    Py_INCREF(Py_None);
-    py_retval = Py_None;
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
     return py_retval;
 }
 
@@ -206,6 +330,32 @@ _wrap__core_control_Sandbox_Provider(PyObject * PYBINDGEN_UNUSED(dummy), PyObjec
 }
 
 static PyObject *
+_wrap__core_control_Sandbox_Reload(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t _handle;
+    int64_t timeoutMs;
+    const char *keywords[] = {"_handle", "timeoutMs", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Reload");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "LL", (char **) keywords, &_handle, &timeoutMs)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        control_Sandbox_Reload(_handle, timeoutMs, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    Py_INCREF(Py_None);
+    py_retval = Py_None;
+    return py_retval;
+}
+
+static PyObject *
 _wrap__core_control_Sandbox_Stats(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
@@ -233,108 +383,34 @@ _wrap__core_control_Sandbox_Stats(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *
 }
 
 static PyObject *
-_wrap__core_control_Sandbox_Notices(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+_wrap__core_control_Sandbox_Stop(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
     PyObject *py_retval;
-    char *retval;
     int64_t _handle;
-    const char *keywords[] = {"_handle", NULL};
+    bool graceful;
+    PyObject *py_graceful;
+    int64_t timeoutMs;
+    const char *keywords[] = {"_handle", "graceful", "timeoutMs", NULL};
 
-    PSB_FORK_GUARD("control_Sandbox_Notices");
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+    PSB_FORK_GUARD("control_Sandbox_Stop");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "LOL", (char **) keywords, &_handle, &py_graceful, &timeoutMs)) {
+        return NULL;
+    }
+    graceful = (bool) PyObject_IsTrue(py_graceful);
+    if (PyErr_Occurred()) {
         return NULL;
     }
     do {
         Py_BEGIN_ALLOW_THREADS
-        retval = control_Sandbox_Notices(_handle, &psb_fail);
-        Py_END_ALLOW_THREADS
-    } while (psb_pending(&psb_fail));
-    if (psb_raise(psb_fail)) {
-        free(retval);
-        return NULL;
-    }
-    py_retval = Py_BuildValue((char *) "s", retval);
-    free(retval);
-    return py_retval;
-}
-
-static PyObject *
-_wrap__core_control_Sandbox_Denials(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
-{
-    char *psb_fail = NULL;
-    PyObject *py_retval;
-    char *retval;
-    int64_t _handle;
-    const char *keywords[] = {"_handle", NULL};
-
-    PSB_FORK_GUARD("control_Sandbox_Denials");
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
-        return NULL;
-    }
-    do {
-        Py_BEGIN_ALLOW_THREADS
-        retval = control_Sandbox_Denials(_handle, &psb_fail);
-        Py_END_ALLOW_THREADS
-    } while (psb_pending(&psb_fail));
-    if (psb_raise(psb_fail)) {
-        free(retval);
-        return NULL;
-    }
-    py_retval = Py_BuildValue((char *) "s", retval);
-    free(retval);
-    return py_retval;
-}
-
-static PyObject *
-_wrap__core_control_Sandbox_LearnReport(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
-{
-    char *psb_fail = NULL;
-    PyObject *py_retval;
-    char *retval;
-    int64_t _handle;
-    const char *keywords[] = {"_handle", NULL};
-
-    PSB_FORK_GUARD("control_Sandbox_LearnReport");
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
-        return NULL;
-    }
-    do {
-        Py_BEGIN_ALLOW_THREADS
-        retval = control_Sandbox_LearnReport(_handle, &psb_fail);
-        Py_END_ALLOW_THREADS
-    } while (psb_pending(&psb_fail));
-    if (psb_raise(psb_fail)) {
-        free(retval);
-        return NULL;
-    }
-    py_retval = Py_BuildValue((char *) "s", retval);
-    free(retval);
-    return py_retval;
-}
-
-static PyObject *
-_wrap__core_control_Open(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
-{
-    char *psb_fail = NULL;
-    PyObject *py_retval;
-    int64_t retval;
-    char *request;
-    const char *keywords[] = {"request", NULL};
-
-    PSB_FORK_GUARD("control_Open");
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
-        return NULL;
-    }
-    do {
-        Py_BEGIN_ALLOW_THREADS
-        retval = control_Open(request, &psb_fail);
+        control_Sandbox_Stop(_handle, graceful, timeoutMs, &psb_fail);
         Py_END_ALLOW_THREADS
     } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
         return NULL;
     }
-    py_retval = Py_BuildValue((char *) "L", retval);
+    Py_INCREF(Py_None);
+    py_retval = Py_None;
     return py_retval;
 }
 
@@ -362,16 +438,19 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
 
 #define PSB_GOPY_METHODS \
     {"DecRef", (PyCFunction)(void (*)(void))_wrap__core_DecRef, METH_KEYWORDS|METH_VARARGS, "DecRef($module, handle)\n--\n\ndrops a reference to a handle; the last one frees it"}, \
-    {"IncRef", (PyCFunction)(void (*)(void))_wrap__core_IncRef, METH_KEYWORDS|METH_VARARGS, "IncRef($module, handle)\n--\n\ntakes a reference to a handle"}, \
+    {"IncRef", (PyCFunction)(void (*)(void))_wrap__core_IncRef, METH_KEYWORDS|METH_VARARGS, "IncRef($module, handle)\n--\n\ntakes one more reference to a handle"}, \
     {"NumHandles", (PyCFunction)(void (*)(void))_wrap__core_NumHandles, METH_NOARGS, "NumHandles($module)\n--\n\ngives the number of handles in use"}, \
+    {"control_CheckProfile", (PyCFunction)(void (*)(void))_wrap__core_control_CheckProfile, METH_KEYWORDS|METH_VARARGS, "control_CheckProfile($module, request)\n--\n\nCheckProfile loads and compiles a profile as a start would. The request is JSON: profile, env, cwd, interpreter, package. The answer is JSON: rules (how many), locked, warnings (file, line, message), protected (paths that no sandbox may write)."}, \
+    {"control_Doctor", (PyCFunction)(void (*)(void))_wrap__core_control_Doctor, METH_NOARGS, "control_Doctor($module)\n--\n\nDoctor says, as JSON, what this machine can enforce: version, kernel, architecture, go, and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing."}, \
+    {"control_Explain", (PyCFunction)(void (*)(void))_wrap__core_control_Explain, METH_KEYWORDS|METH_VARARGS, "control_Explain($module, request)\n--\n\nExplain says which rule decides a question. The request is CheckProfile's with question, a list such as [\"connect\", \"example.com:443\"]; an empty one asks what the profile allows. The answer is JSON: allow, family, op, subject, category, rule, line, add, text."}, \
+    {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \
+    {"control_Sandbox_Denials", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Denials, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Denials($module, _handle)\n--\n\nDenials gives, as a JSON list of objects, what the present child was refused: layer, family, op, subject, category, rule, add, message, count."}, \
     {"control_Sandbox_Ensure", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Ensure, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Ensure($module, _handle)\n--\n\nEnsure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn whenever the number is a new one."}, \
-    {"control_Sandbox_Reload", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Reload, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Reload($module, _handle, timeoutMs)\n--\n\nReload reads the profile again and replaces the child: its running calls may finish, for timeoutMs at most."}, \
-    {"control_Sandbox_Stop", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Stop, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Stop($module, _handle, graceful, timeoutMs)\n--\n\nStop ends the sandbox: gracefully, running calls may finish, for timeoutMs at most. What was learned is written then. Stopping twice is no error."}, \
+    {"control_Sandbox_LearnReport", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_LearnReport, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_LearnReport($module, _handle)\n--\n\nLearnReport gives the table of what was learned, \"\" where this sandbox does not learn or has not been stopped."}, \
+    {"control_Sandbox_Notices", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Notices, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Notices($module, _handle)\n--\n\nNotices gives, as a JSON list of strings, what a person should know: warnings of the profile, what the provider does not hold."}, \
     {"control_Sandbox_Pid", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Pid, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Pid($module, _handle)\n--\n\nPid is the child's process number, 0 where none runs."}, \
     {"control_Sandbox_Provider", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Provider, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Provider($module, _handle)\n--\n\nProvider is the name of the OS provider; \"none\" says that functions are called directly."}, \
+    {"control_Sandbox_Reload", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Reload, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Reload($module, _handle, timeoutMs)\n--\n\nReload reads the profile again and replaces the child: its running calls may finish, for timeoutMs at most."}, \
     {"control_Sandbox_Stats", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Stats, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Stats($module, _handle)\n--\n\nStats gives counts as a JSON object: pid, provider, generation, starts, denials, last_death, begun, pending."}, \
-    {"control_Sandbox_Notices", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Notices, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Notices($module, _handle)\n--\n\nNotices gives, as a JSON list of strings, what a person should know: warnings of the profile, what the provider does not hold."}, \
-    {"control_Sandbox_Denials", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Denials, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Denials($module, _handle)\n--\n\nDenials gives, as a JSON list of objects, what the present child was refused: layer, family, op, subject, category, rule, add, message, count."}, \
-    {"control_Sandbox_LearnReport", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_LearnReport, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_LearnReport($module, _handle)\n--\n\nLearnReport gives the table of what was learned, \"\" where this sandbox does not learn or has not been stopped."}, \
-    {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \
+    {"control_Sandbox_Stop", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Stop, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Stop($module, _handle, graceful, timeoutMs)\n--\n\nStop ends the sandbox: gracefully, running calls may finish, for timeoutMs at most. What was learned is written then. Stopping twice is no error."}, \
     {"control_Version", (PyCFunction)(void (*)(void))_wrap__core_control_Version, METH_NOARGS, "control_Version($module)\n--\n\nVersion is the product's version, as pyproject.toml says it: the build sets it."},

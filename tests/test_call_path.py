@@ -1,0 +1,253 @@
+"""The path of a call through `_core`, against a child that the test itself plays over a socketpair."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from test_gopy_faults import extension, python  # noqa: F401  (fixtures)
+
+# What each case starts with: a sandbox, and the child's end of its socket as an object that reads and writes frames.
+CHILD = """
+import pickle, select, socket, struct, time
+CALL, CANCEL, READY, STDOUT, RESULT, EXCEPTION, CANCELLED, CHUNK = 1, 2, 10, 11, 14, 15, 16, 19
+def bin_(data): return b"\\xc6" + struct.pack(">I", len(data)) + data
+def text(s): return b"\\xdb" + struct.pack(">I", len(s.encode())) + s.encode()
+def uint(n): return b"\\xcf" + struct.pack(">Q", n)
+class Child:
+    def __init__(self):
+        ours, self.sock = socket.socketpair()
+        self.sock.settimeout(20)
+        self.handle = core.control_FaultConnect(ours.detach())
+        self.send(uint(READY), uint(0), text("any version"), uint(os.getpid()), text("3"))
+    def read(self, n):
+        data = b""
+        while len(data) < n:
+            piece = self.sock.recv(n - len(data))
+            assert piece, "the parent closed"
+            data += piece
+        return data
+    def frame(self):
+        body = self.read(struct.unpack(">I", self.read(4))[0])
+        assert body[0] & 0xf0 == 0x90
+        return body
+    def send(self, *parts):
+        body = bytes([0x90 | len(parts)]) + b"".join(parts)
+        self.sock.sendall(struct.pack(">I", len(body)) + body)
+    def result(self, id, value):
+        data = pickle.dumps(value, 5)
+        while len(data) > 1 << 20:
+            self.send(uint(CHUNK), uint(id), bin_(data[:1 << 20]))
+            data = data[1 << 20:]
+        self.send(uint(RESULT), uint(id), bin_(data))
+child = Child()
+handle = child.handle
+def answered(id):
+    kind, data, rich, descriptor = core.call_next(handle, id)
+    assert (kind, rich, descriptor) == (RESULT, None, None), (kind, descriptor)
+    return pickle.loads(data)
+"""
+
+
+@pytest.fixture
+def call(python):  # type: ignore[no-untyped-def]  # noqa: F811
+    import textwrap
+
+    def run(code: str, **options: object) -> object:
+        return python(CHILD + textwrap.dedent(code), **options)
+
+    return run
+
+
+def test_results_of_every_size_arrive_whole(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        first = core.call_begin(handle, b"")
+        number = first & (1 << 40) - 1
+        for size in (0, 1, 100, 4090, 4096, 4097, 1 << 20, 5_000_000):
+            id = core.call_begin(handle, b"payload")
+            number += 1
+            assert id & (1 << 40) - 1 == number and id >> 40 == 1
+            threading.Thread(target=child.result, args=(number, bytes(size))).start()
+            assert answered(id) == bytes(size)
+        child.result(first & (1 << 40) - 1, [1, "two", {3: None}])
+        assert answered(first) == [1, "two", {3: None}]
+        assert "call" in fault(core.call_next, handle, first)["message"]  # its last event was taken
+        assert child.frame().endswith(bytes(0)) and b"payload" in child.frame()
+    """)
+
+
+def test_output_arrives_before_the_result_and_empty_is_not_none(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        id = core.call_begin(handle, bytearray(b"any bytes-like object"))
+        child.send(uint(STDOUT), uint(1), bin_(b"printed"))
+        child.send(uint(STDOUT), uint(1), bin_(b""))
+        child.result(1, None)
+        assert core.call_next(handle, id) == (STDOUT, b"printed", None, None)
+        event = core.call_next(handle, id)
+        if event[0] == STDOUT:  # the transport may leave out what says nothing
+            assert event == (STDOUT, b"", None, None)
+            event = core.call_next(handle, id)
+        assert event[0] == RESULT and pickle.loads(event[1]) is None
+    """)
+
+
+def test_waiting_ends_by_time_and_never_by_poll(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        id = core.call_begin(handle, b"x")
+        began = time.monotonic()
+        assert core.call_next(handle, id, 0.3) is None
+        assert 0.3 <= time.monotonic() - began < 2
+        assert core.call_next(handle, id, 0) is None and core.call_poll(handle, id) is None
+        for wrong, error in ((float("nan"), ValueError), ("1", TypeError)):
+            try: core.call_next(handle, id, wrong)
+            except error: continue
+            raise AssertionError(wrong)
+        child.result(1, "late")
+        assert answered(id) == "late"
+    """)
+
+
+def test_ctrl_c_interrupts_a_waiting_call_at_once(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        id = core.call_begin(handle, b"x")
+        child.frame()
+        for wait in (None, 10.0):
+            at = []
+            def kill():
+                at.append(time.monotonic()); os.kill(os.getpid(), signal.SIGINT)
+            threading.Timer(0.2, kill).start()
+            try: core.call_next(handle, id, wait)
+            except KeyboardInterrupt: assert time.monotonic() - at[0] < 0.3
+            else: raise AssertionError("no KeyboardInterrupt")
+        core.call_cancel(handle, id)
+        assert child.frame()[1] == CANCEL
+        assert "call" in fault(core.call_next, handle, id)["message"]
+        child.send(uint(CANCELLED), uint(1))
+        id = core.call_begin(handle, b"y")
+        child.result(2, "works")
+        assert answered(id) == "works"
+    """)
+
+
+def test_a_signal_whose_handler_returns_does_not_end_the_wait(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        seen = []
+        signal.signal(signal.SIGALRM, lambda *args: seen.append(1) or len(seen) == 20 and child.result(1, "after"))
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        id = core.call_begin(handle, b"x")
+        assert answered(id) == "after"
+        assert len(seen) >= 20
+    """)
+
+
+def test_other_threads_run_while_one_waits_and_each_gets_its_own(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        def child_loop():
+            for _ in range(400):
+                body = child.frame()
+                payload = body[body.rindex(b"<") + 1:]
+                child.result(int(payload[:-1]), payload.decode())
+        peer = threading.Thread(target=child_loop); peer.start()
+        lock, wrong = threading.Lock(), []
+        def caller():
+            for _ in range(50):
+                with lock:  # the child has to be told the id that Begin will give
+                    caller.next += 1
+                    number = caller.next
+                    id = core.call_begin(handle, b"<%d>" % number)
+                if answered(id) != f"{number}>": wrong.append(number)
+        caller.next = 0
+        threads = [threading.Thread(target=caller) for _ in range(8)]
+        for t in threads: t.start()
+        for t in threads: t.join(30)
+        peer.join(10)
+        assert not wrong and not any(t.is_alive() for t in threads)
+        assert "1" not in json.dumps(fault(core.call_pump, 99)["kind"])
+    """)
+
+
+def test_an_event_loop_is_told_by_the_descriptors(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        sock, wake = core.call_fds(handle)
+        while select.select([sock], [], [], 0)[0]: core.call_pump(handle)  # READY
+        id = core.call_begin(handle, b"x", True)
+        assert select.select([sock, wake], [], [], 0)[0] == []
+        child.result(1, "async")
+        assert select.select([sock, wake], [], [], 5)[0]
+        while (event := core.call_poll(handle, id)) is None:
+            assert core.call_pump(handle) == 0
+        assert pickle.loads(event[1]) == "async"
+        child.sock.close()
+        assert select.select([sock], [], [], 5)[0]
+        while (flags := core.call_pump(handle)) == 0: pass
+        assert flags == core.ENDED
+        assert select.select([wake], [], [], 5)[0]
+        assert fault(core.call_pump, handle)["kind"] == "SandBoxProtocolError"
+    """)
+
+
+def test_a_child_that_dies_or_lies_is_an_exception(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        id = core.call_begin(handle, b"x")
+        child.sock.close()
+        assert fault(core.call_next, handle, id)["kind"] == "SandBoxProtocolError"
+        assert fault(core.call_begin, handle, b"y")["kind"] == "SandBoxProtocolError"
+        liar = Child()
+        id = core.call_begin(liar.handle, b"x")
+        liar.sock.sendall(b"\\xff" * 100)
+        assert "protocol" in fault(core.call_next, liar.handle, id)["message"]
+    """)
+
+
+def test_a_result_that_is_refused_names_what_it_held(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        id = core.call_begin(handle, b"x")
+        child.result(1, [1, {"who": os.system}])
+        found = fault(core.call_next, handle, id)
+        assert found["kind"] == "RestrictedUnpicklingError" and "system" in found["message"], found
+        id = core.call_begin(handle, b"x")
+        child.result(2, "the next one works")
+        assert answered(id) == "the next one works"
+    """)
+
+
+def test_results_do_not_leak(call) -> None:  # type: ignore[no-untyped-def]
+    call("""
+        def rss(): return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        def work(first, count):
+            for n in range(first, first + count):
+                id = core.call_begin(handle, b"x" * 1000)
+                child.frame()
+                child.result(n, bytes(100_000))
+                answered(id)
+        work(1, 300)
+        before = rss()
+        work(301, 2000)  # 200 MB pass
+        assert rss() - before < 30e6, (before, rss())
+    """)
+
+
+def test_a_thread_that_waits_at_the_end_of_the_interpreter_does_no_harm(call) -> None:  # type: ignore[no-untyped-def]
+    done = call("""
+        id = core.call_begin(handle, b"x")
+        waits = threading.Event()
+        def wait():
+            waits.set()
+            core.call_next(handle, id)
+        threading.Thread(target=wait, daemon=True).start()
+        waits.wait()
+        print("end")
+    """)
+    assert done.stdout == "end\n"
+
+
+def test_the_process_ends_by_the_signal_that_ends_python(call) -> None:  # type: ignore[no-untyped-def]
+    call(
+        """
+        id = core.call_begin(handle, b"x")
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        core.call_next(handle, id)
+        """,
+        status=-signal.SIGTERM,
+    )
