@@ -1,9 +1,6 @@
 package unpickle
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "encoding/binary"
 
 // compound runs an instruction that takes values off the stack. It returns where the next instruction begins.
 func (m *machine) compound(op byte, pos int) (int, error) {
@@ -129,6 +126,7 @@ func (m *machine) extend(n int) error {
 	if err != nil {
 		return err
 	}
+	m.trace.taken(m, items, w, position(int(m.node(w).n)))
 	m.node(w).n += uint32(len(items))
 	m.stack = m.stack[:base]
 	return m.deepen(w, depth)
@@ -153,6 +151,7 @@ func (m *machine) setItems(n int) error {
 	if err := m.addKeys(w, items, 2, base); err != nil {
 		return err
 	}
+	m.trace.taken(m, items, w, m.entry(items))
 	d := m.node(w)
 	if d.n == 0 && len(items) <= 2*smallDict {
 		d.start = uint32(len(m.items))
@@ -179,6 +178,7 @@ func (m *machine) addItems() error {
 	if err := m.addKeys(w, items, 1, base); err != nil {
 		return err
 	}
+	m.trace.taken(m, items, w, member)
 	m.node(w).n += uint32(len(items))
 	m.stack = m.stack[:base]
 	return m.deepen(w, depth)
@@ -197,6 +197,7 @@ func (m *machine) frozenSet() error {
 	if err := m.addKeys(w, items, 1, base); err != nil {
 		return err
 	}
+	m.trace.taken(m, items, w, member)
 	m.keep(w, items)
 	m.stack = append(m.stack[:base], w)
 	return m.deepen(w, depth)
@@ -223,6 +224,7 @@ func (m *machine) tuple(n int) error {
 		return err
 	}
 	w := m.newNode(k)
+	m.trace.taken(m, items, w, position(0))
 	m.keep(w, items)
 	m.stack = append(m.stack[:base], w)
 	return m.deepen(w, depth)
@@ -274,7 +276,7 @@ func (m *machine) put(op byte, pos int) (int, error) {
 // pop runs POP and POP_MARK, which CPython's pickler writes for a tuple or a frozenset that contains itself.
 func (m *machine) pop(op byte) error {
 	if m.mode != Objects {
-		return m.refuseAt(len(m.stack)-1, "part of a cycle", "which cannot cross")
+		return m.refuseAt(pushed, "part of a cycle", "which cannot cross")
 	}
 	n := 1
 	if op == opPopMark {
@@ -286,12 +288,4 @@ func (m *machine) pop(op byte) error {
 	}
 	m.stack = m.stack[:base]
 	return nil
-}
-
-// over is the refusal of what passes a budget; no mode lifts it.
-func (m *machine) over(what string, limit int64, unit string) error {
-	return &RefusedError{
-		Type: what, Path: m.path(len(m.stack)),
-		Reason: fmt.Sprintf("more than the limit of %d %s", limit, unit),
-	}
 }

@@ -78,6 +78,7 @@ func (m *machine) made(c *class, base int, args word) error {
 		return nil
 	case kindOrderedDict, kindDefaultDict, kindDeque:
 		w := m.newNode(c.kind)
+		m.trace.became(w, m.stack[base], args)
 		m.stack = append(m.stack[:base], w)
 		return nil
 	}
@@ -94,6 +95,7 @@ func (m *machine) made(c *class, base int, args word) error {
 // leaf pushes a value that is known by its arguments.
 func (m *machine) leaf(k kind, base int, args word) word {
 	w := m.newNode(k)
+	m.trace.became(w, m.stack[base], args)
 	n, a := m.node(w), m.node(args)
 	n.start, n.n = a.start, a.n
 	m.stack = append(m.stack[:base], w)
@@ -106,13 +108,14 @@ func (m *machine) object(callee word, base int, args word) error {
 		return m.malformed("a call of %s", m.typeName(callee))
 	}
 	if k := callee.kind(); m.guard && k != kindClass && k != kindGlobal {
-		return m.refuseGadget("a call of "+m.typeName(callee), "which the stream itself made")
+		return m.refuseGadget(base, "a call of "+m.typeName(callee), "which the stream itself made")
 	}
 	depth, err := m.contained(m.args(args), base)
 	if err != nil {
 		return err
 	}
 	w := m.newNode(kindObject)
+	m.trace.became(w, callee, args)
 	m.stack = append(m.stack[:base], w)
 	return m.deepen(w, depth)
 }
@@ -158,7 +161,9 @@ func (m *machine) build() error {
 	target, state := items[0], items[1]
 	if target.kind() == kindUUIDShell {
 		number, ok := m.uuidState(state)
-		if !ok {
+		if !ok && m.trace != nil {
+			number = pack(kindInt, 0)
+		} else if !ok {
 			return m.refuseAt(base, "a uuid.UUID", "in a form that CPython does not dump")
 		}
 		m.finishUUID(base, number)
@@ -167,13 +172,19 @@ func (m *machine) build() error {
 	if m.mode != Objects {
 		return m.refuseAt(base, m.typeName(target), "with a state")
 	}
-	if target.kind() != kindObject && target.kind() != kindException {
+	switch k := target.kind(); {
+	case k == kindObject, k == kindException:
+	case m.trace != nil: // refused already; what it would do to the value is all the same
+		m.stack = m.stack[:base+1]
+		return nil
+	default:
 		return m.refuseAt(base, m.typeName(target), "with a state")
 	}
 	depth, err := m.contained(items[1:], base+1)
 	if err != nil {
 		return err
 	}
+	m.trace.state(target, state)
 	m.stack = m.stack[:base+1]
 	return m.deepen(target, depth)
 }
@@ -182,6 +193,7 @@ func (m *machine) build() error {
 func (m *machine) finishUUID(base int, number word) {
 	shell := m.stack[base]
 	done := pack(kindUUID, int(shell.ref()))
+	m.trace.became(done, shell)
 	n := m.node(shell)
 	for i := int(n.start); i < len(m.memo); i++ {
 		if m.memo[i] == shell {

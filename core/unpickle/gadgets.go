@@ -176,10 +176,5 @@ func (m *machine) checkGlobal(module, name string) error {
 	if !refused {
 		return nil
 	}
-	return m.refuseGadget("the class or function "+shownName([]byte(module), []byte(name)), "which "+why)
-}
-
-// refuseGadget is a refusal that only remote-result-guard=false lifts.
-func (m *machine) refuseGadget(typ, reason string) error {
-	return &RefusedError{Type: typ, Path: m.path(len(m.stack)), Reason: reason, Add: "remote-result-guard=false"}
+	return m.refuseGadget(pushed, "the class or function "+shownName([]byte(module), []byte(name)), "which "+why)
 }

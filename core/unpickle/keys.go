@@ -17,6 +17,9 @@ const (
 
 // addKeys looks at every step-th of items as keys of the container w. base is where items begin on the stack.
 func (m *machine) addKeys(w word, items []word, step, base int) error {
+	if m.trace != nil {
+		return nil
+	}
 	record := int(m.node(w).n)+len(items)/step > unrecorded
 	for i := 0; i < len(items); i += step {
 		k := items[i].kind()
@@ -75,14 +78,12 @@ func (m *machine) replayTables() error {
 		t := &m.tables[i]
 		m.work += t.chosen * t.chosen / 2
 		if m.overworked() {
-			m.stack, m.marks = nil, nil
 			return m.tooMuchHashing()
 		}
 		if len(t.hashes) > unrecorded {
 			slots = m.replay(t, slots)
 		}
 		if m.overworked() {
-			m.stack, m.marks = nil, nil
 			return m.tooMuchHashing()
 		}
 	}

@@ -25,7 +25,8 @@ type machine struct {
 	work    int64    // elements visited for hashing
 	at      int      // offset of the instruction that is running
 
-	exceptions bool // the root may be an exception of the fixed list
+	exceptions bool   // the root may be an exception of the fixed list
+	trace      *trace // nil, but in a run that only looks for a value's path
 }
 
 // Validate decides whether CPython may load data. guard is meant for mode Objects: false skips the gadget table there and
@@ -53,7 +54,13 @@ func ValidateException(data []byte, limits Limits) error {
 	return nil
 }
 
-func (m *machine) validate() error {
+func (m *machine) validate() (err error) {
+	// No stream is known to get here; if one does, it is refused and the application lives.
+	defer func() {
+		if r := recover(); r != nil {
+			err = m.malformed("the validator failed (%v)", r)
+		}
+	}()
 	if int64(len(m.data)) > m.lim.Bytes {
 		return m.over(fmt.Sprintf("%d bytes long", len(m.data)), m.lim.Bytes, "bytes")
 	}
@@ -204,6 +211,7 @@ func (m *machine) run() error {
 			return m.stop(pos)
 		default:
 			m.stack, m.memo, m.at = st, memo, at
+			m.trace.before(m, op)
 			next, err := m.counted(op, pos)
 			if err != nil {
 				return err
@@ -216,6 +224,7 @@ func (m *machine) run() error {
 			if pos, err = m.compound(op, pos); err != nil {
 				return err
 			}
+			m.trace.after(m)
 			st, memo = m.stack, m.memo
 		}
 	}

@@ -12,109 +12,145 @@ const (
 	maxKey  = 60
 )
 
-// path names the value at index `at` of the stack, or with at == len(stack) the one that would come next, as Python would
-// reach it: result['rows'][3]. It is read off the unfinished containers beneath; what is not known is left out.
-func (m *machine) path(at int) string {
-	var b strings.Builder
-	b.WriteString(m.root)
-	marks := m.marks
-	for i := 0; i < at && i < len(m.stack); {
-		if b.Len() > maxPath {
-			b.WriteString("…")
-			break
-		}
-		w := m.stack[i]
-		i++
-		marked := false
-		for len(marks) > 0 && marks[0] <= i {
-			marked = marked || marks[0] == i
-			marks = marks[1:]
-		}
-		switch w.kind() {
-		case kindList, kindDeque:
-			end := m.siblings(i, at, marks)
-			fmt.Fprintf(&b, "[%d]", int(m.node(w).n)+end-i)
-			i = end
-		case kindDict, kindOrderedDict, kindDefaultDict:
-			end := m.siblings(i, at, marks)
-			if (end-i)%2 == 0 { // the key itself
-				b.WriteString(".keys()")
-			} else {
-				b.WriteString("[" + m.keyText(m.stack[end-1]) + "]")
+// trace follows one value through a second run of the stream to name its place: result['rows'][3]. The run is only made for a value that
+// is refused already; it lets everything well-formed through (mode Objects without guard) and decides nothing.
+type trace struct {
+	offset int  // of the instruction that met the value
+	index  int  // of the value on the stack before it, or pushed
+	word   word // the value, then the container that took it, and so on
+	found  bool
+	path   string // from word down to the value
+	key    []byte // the text of the dict key that path begins with, nil if it begins otherwise
+	tail   string // path after that key
+}
+
+// locate names the value at an index of the stack as the running instruction sees it.
+func (m *machine) locate(index int) string {
+	if m.trace != nil || m.at >= len(m.data) || m.data[m.at] == opStop {
+		return m.root
+	}
+	second := machine{
+		data: m.data, mode: Objects, root: m.root, lim: m.lim,
+		trace: &trace{offset: m.at, index: index},
+	}
+	if second.run() != nil || !second.trace.found || second.stack[0] != second.trace.word {
+		return m.root + "…" // the stream is broken further on: there is no value to speak of
+	}
+	path := second.trace.path
+	if len(path) > maxPath {
+		path = path[:maxPath] + "…"
+	}
+	return m.root + path
+}
+
+// before and after frame the instruction at an offset.
+func (t *trace) before(m *machine, op byte) {
+	if t == nil || m.at != t.offset || t.found {
+		return
+	}
+	switch {
+	case t.index < len(m.stack):
+		t.word, t.found = m.stack[t.index], true
+	case countedKind(op) != 0:
+		t.word, t.found = pack(countedKind(op), m.at), true
+	}
+}
+
+func (t *trace) after(m *machine) {
+	if t != nil && m.at == t.offset && !t.found && len(m.stack) > 0 {
+		t.word, t.found = m.stack[len(m.stack)-1], true
+	}
+}
+
+// taken notes that container took items; step is how the i-th is reached from it.
+func (t *trace) taken(m *machine, items []word, container word, step func(i int) (text string, key []byte)) {
+	if t == nil || !t.found {
+		return
+	}
+	for i, w := range items {
+		if w == t.word {
+			text, key := step(i)
+			t.word, t.tail, t.key = container, t.path, key
+			if t.path = text + t.path; len(t.path) > 2*maxPath {
+				t.path = t.path[:2*maxPath]
 			}
-			i = end
-		case kindSet:
-			end := m.siblings(i, at, marks)
-			b.WriteString("{…}")
-			i = end
-		case kindObject:
-			if !marked && i < at && i < len(m.stack) && m.stack[i].kind() == kindDict { // the state that BUILD will set
-				i++
-				for len(marks) > 0 && marks[0] <= i {
-					marks = marks[1:]
-				}
-				if end := m.siblings(i, at, marks); (end-i)%2 == 1 {
-					b.WriteString("." + m.attributeText(m.stack[end-1]))
-					i = end
-				}
-			}
+			return
 		}
 	}
-	return b.String()
 }
 
-// siblings returns where the finished values from i on end: before the container that holds the value at `at`. An
-// unfinished container is one with something of its own above it: another mark, or the wanted value itself.
-func (m *machine) siblings(i, at int, marks []int) int {
-	end := min(at, len(m.stack))
-	if len(marks) == 0 {
-		return end
+// became notes that a call took callee and args and gave made: the value is now somewhere in that.
+func (t *trace) became(made word, parts ...word) {
+	if t == nil || !t.found {
+		return
 	}
-	// The container that the next mark belongs to is itself the item that is being filled; a mark without a container (of a
-	// long tuple or a frozenset) is that item.
-	next := marks[0]
-	if next > i && next-1 < end && growable(m.stack[next-1].kind()) {
-		next--
+	for _, w := range parts {
+		if w == t.word {
+			t.word, t.path, t.key, t.tail = made, "", nil, ""
+		}
 	}
-	return max(i, min(end, next))
 }
 
-func growable(k kind) bool {
-	switch k {
-	case kindList, kindDeque, kindDict, kindOrderedDict, kindDefaultDict, kindSet, kindObject:
-		return true
+// state notes that a dict became the attributes of an object.
+func (t *trace) state(object, dict word) {
+	if t == nil || !t.found || t.word != dict {
+		return
 	}
-	return false
+	if identifier(t.key) {
+		t.path = "." + string(t.key) + t.tail
+	}
+	t.word, t.key = object, nil
 }
 
-// keyText is a dict key as Python would write it, shortened.
+func identifier(text []byte) bool {
+	for i, c := range text {
+		letter := c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return len(text) > 0 && len(text) <= maxKey
+}
+
+// Steps of the containers.
+
+func position(from int) func(int) (string, []byte) {
+	return func(i int) (string, []byte) { return "[" + strconv.Itoa(from+i) + "]", nil }
+}
+
+func member(int) (string, []byte) { return "{…}", nil }
+
+func (m *machine) entry(items []word) func(int) (string, []byte) {
+	return func(i int) (string, []byte) {
+		if i%2 == 0 {
+			return ".keys()", nil
+		}
+		k := items[i-1]
+		if k.kind() == kindStr {
+			return "[" + quote(m.text(k)) + "]", m.text(k)
+		}
+		return "[" + m.keyText(k) + "]", nil
+	}
+}
+
+// keyText is a dict key as Python would write it, as far as that is short.
 func (m *machine) keyText(w word) string {
 	switch w.kind() {
-	case kindStr:
-		return quote(m.text(w))
 	case kindBytes:
 		return "b" + quote(m.text(w))
-	case kindInt, kindBool:
+	case kindBool:
+		if v, _, _ := m.integer(w); v == 0 {
+			return "False"
+		}
+		return "True"
+	case kindNone:
+		return "None"
+	case kindInt:
 		if v, _, ok := m.integer(w); ok {
 			return strconv.FormatInt(v, 10)
 		}
 	}
 	return "…"
-}
-
-// attributeText is the name of an attribute, quoted where it is none.
-func (m *machine) attributeText(w word) string {
-	if w.kind() != kindStr {
-		return "…"
-	}
-	text := m.text(w)
-	for i, c := range text {
-		letter := c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && (i == 0 || c < '0' || c > '9') || i > maxKey {
-			return quote(text)
-		}
-	}
-	return string(text)
 }
 
 // quote writes text in single quotes with everything that is not plain ASCII escaped: it goes to terminals.
@@ -128,12 +164,15 @@ func quote(text []byte) string {
 	return "'" + strings.ReplaceAll(q, "'", `\'`) + cut + "'"
 }
 
+// pushed is the index of what the running instruction would push.
+const pushed = 1 << 40
+
 // refuse is the refusal of the value that the running instruction would push.
-func (m *machine) refuse(typ, reason string) error { return m.refuseAt(len(m.stack), typ, reason) }
+func (m *machine) refuse(typ, reason string) error { return m.refuseAt(pushed, typ, reason) }
 
 // refuseAt is the refusal of the value at an index of the stack.
-func (m *machine) refuseAt(at int, typ, reason string) error {
-	e := &RefusedError{Type: typ, Path: m.path(at), Reason: reason}
+func (m *machine) refuseAt(index int, typ, reason string) error {
+	e := &RefusedError{Type: typ, Path: m.locate(index), Reason: reason}
 	switch m.mode {
 	case Primitives:
 		e.Add = "remote-result-mode=data-only"
@@ -144,4 +183,14 @@ func (m *machine) refuseAt(at int, typ, reason string) error {
 		e.Reason = "which remote-result-mode=" + string(m.mode) + " does not let through"
 	}
 	return e
+}
+
+// refuseGadget is a refusal that only remote-result-guard=false lifts.
+func (m *machine) refuseGadget(index int, typ, reason string) error {
+	return &RefusedError{Type: typ, Path: m.locate(index), Reason: reason, Add: "remote-result-guard=false"}
+}
+
+// over is the refusal of what passes a budget; no mode lifts it.
+func (m *machine) over(what string, limit int64, unit string) error {
+	return &RefusedError{Type: what, Path: m.root, Reason: fmt.Sprintf("more than the limit of %d %s", limit, unit)}
 }
