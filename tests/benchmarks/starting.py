@@ -1,0 +1,96 @@
+"""What starting costs: importing the package, and a whole program under python-sb."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+
+from measure import NOTHING, How, Measure, Result, interleave, judge
+from place import Place
+
+MS = 1e-3
+PASS, PASS_SANDBOXED = "python -c pass", "python-sb -c pass"
+# `import pysandboxes` looks its names up on first use; what an application pays is the import of names that it uses.
+NAMES = "from pysandboxes import sandbox, sandboxes, sandbox_denials"
+
+MEASURES = {
+    "package": Measure(
+        "import pysandboxes",
+        "import pysandboxes",
+        PASS,
+        How.LESS,
+        10 * MS,
+        "an application that merely mentions the package must not start slower",
+    ),
+    "names": Measure(
+        "import of the public names",
+        NAMES,
+        PASS,
+        How.LESS,
+        10 * MS,
+        "the names are loaded on first use: this is what an application pays that uses them",
+    ),
+    "in-process": Measure(
+        "the same, clocked inside",
+        "names, clocked inside",
+        NOTHING,
+        How.LESS,
+        None,
+        "without the interpreter's own end, which grows with what is loaded",
+    ),
+    "pass": Measure(
+        "python-sb running pass",
+        PASS_SANDBOXED,
+        PASS,
+        How.RATIO,
+        2.0,
+        "a drop-in for python is used for short commands too; the default provider's boundary stands",
+    ),
+    "bubblewrap": Measure(
+        "bubblewrap running pass",
+        "bwrap python -c pass",
+        PASS,
+        How.RATIO,
+        None,
+        "a boundary without a policy: what others pay for theirs",
+    ),
+}
+#: How often a round runs each side: one start is a short and noisy thing.
+TURN = 3
+
+CLOCKED = f"import time; t = time.perf_counter(); {NAMES}; print(time.perf_counter() - t)"
+
+
+def run(place: Place) -> Iterator[Result]:
+    turns: dict[str, Callable[[], list[float]]] = {
+        PASS: _starts(place, place.bare("-c", "pass")),
+        "import pysandboxes": _starts(place, place.bare("-c", "import pysandboxes")),
+        NAMES: _starts(place, place.bare("-c", NAMES)),
+        "names, clocked inside": lambda: [_clocked(place) for _ in range(place.count(TURN))],
+        PASS_SANDBOXED: _starts(place, place.sandboxed("-c", "pass")),
+    }
+    bwrap = shutil.which("bwrap")
+    if bwrap:
+        walls = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
+        turns["bwrap python -c pass"] = _starts(place, [bwrap, *walls, *place.bare("-c", "pass")])
+    rounds = interleave(turns, place.rounds)
+    for name in ("package", "names", "in-process", "pass"):
+        yield judge(MEASURES[name], rounds)
+    if bwrap:
+        yield judge(MEASURES["bubblewrap"], rounds)
+    else:
+        yield Result(MEASURES["bubblewrap"], note="bwrap is not installed")
+
+
+def _starts(place: Place, command: list[str]) -> Callable[[], list[float]]:
+    return lambda: [place.time(command) for _ in range(place.count(TURN))]
+
+
+def _clocked(place: Place) -> float:
+    return float(
+        subprocess.run(
+            place.bare("-c", CLOCKED), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True,
+            cwd=place.folder, env=place.environment,
+        ).stdout
+    )  # fmt: skip
