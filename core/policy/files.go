@@ -37,8 +37,9 @@ var devices = []struct {
 }{{"/dev/null", true}, {"/dev/zero", false}, {"/dev/urandom", false}}
 
 // metadataOps ask what a path is, not what it holds. realpath asks them of each folder on the way to a file, so they
-// are allowed for the folders above what is readable.
-var metadataOps = map[string]bool{"os.stat": true, "os.lstat": true, "os.access": true, "os.readlink": true}
+// are allowed for the folders above what is readable. The shims say the bare names, the events the dotted ones.
+var metadataOps = map[string]bool{"stat": true, "lstat": true, "access": true, "readlink": true,
+	"os.stat": true, "os.lstat": true, "os.access": true, "os.readlink": true, "os.chdir": true}
 
 func (c *compiler) addFile(r *profile.Rule) error {
 	n := c.keep(r)

@@ -383,7 +383,10 @@ func (p *Policy) refuseNet(n NetQuestion, line int, note string) Decision {
 	if op.dir == dirIn {
 		dir = "IN"
 	}
-	subject := safe(n.Host)
+	subject := n.Host
+	if subject != "" {
+		subject = safe(subject)
+	}
 	if n.Proto != "unix" {
 		subject = net.JoinHostPort(strings.Trim(subject, "[]"), strconv.Itoa(n.Port))
 	}
