@@ -29,9 +29,12 @@ class Pump:
         self._handle = handle
         self._loop = loop
         self._waiting: dict[int, tuple[asyncio.Future[Reply], Reply]] = {}
-        self._fds = [os.dup(fd) for fd in _core.call_fds(handle)]
+        self._writing = False
+        socket, wake = _core.call_fds(handle)
+        self._socket = os.dup(socket)
+        self._fds = [self._socket, os.dup(wake)]
         for fd in self._fds:
-            loop.add_reader(fd, self._readable)
+            loop.add_reader(fd, self._ready)
 
     async def perform(self, payload: bytes, name: str, timeout: float | None) -> Reply:
         """Send a call and wait for what comes of it; cancelling the task cancels the call in the sandbox."""
@@ -47,8 +50,8 @@ class Pump:
         if timeout is not None:
             timer = self._loop.call_later(timeout, _expire, future, timed_out(name, timeout))
         try:
-            # What came in while the call was written is here already, and the socket will not say so again.
-            self._take(call_id)
+            # What came in while the call was written is here already, and what could not be written has to be.
+            self._ready()
             return await future
         except BaseException:
             if not future.done() or future.cancelled() or call_id in self._waiting:
@@ -59,14 +62,29 @@ class Pump:
             if timer is not None:
                 timer.cancel()
 
-    def _readable(self) -> None:
+    def _ready(self) -> None:
+        """A descriptor has something: take what has come, send what could not be sent."""
+        if not self._fds:
+            return
         try:
-            _core.call_pump(self._handle)
+            state = _core.call_pump(self._handle)
         except RuntimeError as exc:
             self._fail(failure(exc))
             return
+        self._watch_writing(bool(state & _core.WANT_WRITE))
         for call_id in list(self._waiting):
             self._take(call_id)
+        if state & _core.ENDED:
+            # The socket says so for ever; the other descriptor tells when it is known why.
+            self._loop.remove_reader(self._socket)
+
+    def _watch_writing(self, wanted: bool) -> None:
+        if wanted != self._writing and self._fds:
+            self._writing = wanted
+            if wanted:
+                self._loop.add_writer(self._socket, self._ready)
+            else:
+                self._loop.remove_writer(self._socket)
 
     def _take(self, call_id: int) -> None:
         """Act on the events of a call that have come."""
@@ -111,6 +129,7 @@ class Pump:
             self.release()
 
     def release(self) -> None:
+        self._watch_writing(False)
         fds, self._fds = self._fds, []
         for fd in fds:
             if not self._loop.is_closed():

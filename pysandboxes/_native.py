@@ -57,6 +57,12 @@ class Sandbox:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.handle: int = call("Open", dumps(spec))
+        _core.IncRef(self.handle)
+
+    def __del__(self) -> None:
+        handle = getattr(self, "handle", None)
+        if handle is not None:
+            _core.DecRef(handle)
 
     def method(self, name: str, *args: Any) -> Any:
         return call(f"Sandbox_{name}", self.handle, *args)

@@ -84,13 +84,20 @@ class Server:
                     return
                 kind, call_id, payload, spare = message
                 if not spare:
-                    start_new_thread(self.work, ())
+                    self.add_worker()
                 if kind == CALL:
                     Context().run(self.perform, call_id, payload or b"")
                 elif kind == CANCEL:
                     self.cancel(call_id)
             except BaseException as exc:  # nothing may end a serving thread but the guard's word
                 _report("the serving loop of the sandbox", exc)
+
+    def add_worker(self) -> None:
+        """A further thread that waits for calls. Where there can be none, calls come one after the other."""
+        try:
+            start_new_thread(self.work, ())
+        except Exception as exc:
+            _report("a further serving thread could not be started", exc)
 
     def perform(self, call_id: int, payload: bytes) -> None:
         call = self.calls[call_id] = Call(call_id)

@@ -86,7 +86,7 @@ def test_a_result_that_cannot_be_pickled() -> None:
         api_targets.unpicklable_result()
 
 
-@pytest.mark.parametrize("value", [lambda: 1, threading.Lock(), iter([].append, 1)], ids=["lambda", "lock", "iterator"])
+@pytest.mark.parametrize("value", [lambda: 1, threading.Lock(), memoryview(b"")], ids=["lambda", "lock", "memoryview"])
 def test_an_argument_that_cannot_be_pickled(value: Any) -> None:
     with pytest.raises(SandBoxError, match=r"argument 1 \(\w+.*\) of api_targets\.echo cannot be sent"):
         api_targets.echo(value)
