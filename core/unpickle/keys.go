@@ -26,7 +26,13 @@ func (m *machine) addKeys(w word, items []word, step, base int) error {
 		if k == kindStr || k == kindBytes {
 			continue
 		}
-		h, cost, f := m.hash(items[i])
+		h, cost, f := uint64(0), int64(1), known
+		if k == kindInt && m.short(items[i]) {
+			v, _, _ := m.integer(items[i])
+			h = hashInt(v)
+		} else {
+			h, cost, f = m.hash(items[i])
+		}
 		switch f {
 		case unhashable:
 			return m.refuseAt(base+i, m.typeName(items[i]), "which is no key: it has no hash")
@@ -93,6 +99,9 @@ func (m *machine) replayTables() error {
 // replay inserts the hashes of one table. Slots hold a hash and are empty at 0: a hash of 0 is kept as its complement's
 // neighbour, which changes nothing but how that one key compares. It returns the slots for use by the next table.
 func (m *machine) replay(t *table, slots []uint64) []uint64 {
+	if consecutive(t.hashes) {
+		return slots
+	}
 	size := 8
 	slots = emptied(slots, size)
 	for n, h := range t.hashes {
@@ -109,6 +118,23 @@ func (m *machine) replay(t *table, slots []uint64) []uint64 {
 		}
 	}
 	return slots
+}
+
+// short reports whether an int is one of at most 32 bits: most keys are.
+func (m *machine) short(w word) bool {
+	op := m.data[w.ref()]
+	return op == opBinInt1 || op == opBinInt2 || op == opBinInt
+}
+
+// consecutive reports whether the hashes grow, and each is so small that it has a slot of its own at once: a table with n keys
+// has at least n*3/2 slots. Row numbers are such keys.
+func consecutive(hashes []uint64) bool {
+	for i, h := range hashes {
+		if h > uint64(i)*3/2 || i > 0 && h <= hashes[i-1] {
+			return false
+		}
+	}
+	return true
 }
 
 func emptied(slots []uint64, size int) []uint64 {

@@ -3,6 +3,7 @@ package unpickle
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 )
 
 // machine runs a stream over kinds instead of objects. Its stack, marks and memo are those of CPython's _pickle.c; what
@@ -37,8 +38,27 @@ func Validate(data []byte, mode Mode, guard bool, limits Limits) error {
 	default:
 		return fmt.Errorf("unpickle: no such mode %q (one of %s, %s, %s)", mode, Primitives, DataOnly, Objects)
 	}
-	m := machine{data: data, mode: mode, guard: guard, root: "result", lim: limits.withDefaults()}
+	m := machines.Get().(*machine)
+	defer m.giveBack()
+	m.data, m.mode, m.guard, m.root, m.lim = data, mode, guard, "result", limits.withDefaults()
 	return m.validate()
+}
+
+// machines keeps the slices of past validations for the next ones.
+var machines = sync.Pool{New: func() any { return new(machine) }}
+
+// keepWords is how long a slice may be that is kept.
+const keepWords = 1 << 18
+
+// giveBack empties m for the next stream. Nothing of this one stays reachable.
+func (m *machine) giveBack() {
+	if cap(m.stack) > keepWords || cap(m.memo) > keepWords || cap(m.nodes) > keepWords/2 || cap(m.items) > keepWords {
+		return
+	}
+	*m = machine{
+		stack: m.stack[:0], marks: m.marks[:0], memo: m.memo[:0], nodes: m.nodes[:0], items: m.items[:0],
+	}
+	machines.Put(m)
 }
 
 // ValidateException decides whether data is an exception of a fixed list of builtin classes with DataOnly arguments and
@@ -92,8 +112,7 @@ func (m *machine) run() error {
 	if data[1] < lowestProtocol || data[1] > highestProtocol {
 		return m.malformed("protocol %d (accepted: %d to %d)", data[1], lowestProtocol, highestProtocol)
 	}
-	st := make([]word, 0, 64)
-	memo := make([]word, 0, 64)
+	st, memo := m.stack, m.memo
 	maxStack, maxMemo, maxOps := m.lim.Stack, m.lim.Memo, m.lim.Opcodes
 	frameEnd := 0
 	pos := 2
