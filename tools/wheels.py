@@ -28,6 +28,10 @@ def run(*command: str | Path, **env: str) -> str:
 
 
 def interpreter(python: str) -> str | None:
+    """An interpreter of that version: pyenv's, else what uv finds without downloading."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions")
+    if found := sorted(pyenv.glob(f"{python}.*/bin/python{python}")):
+        return str(found[-1])
     done = subprocess.run(["uv", "python", "find", "--no-project", "--no-python-downloads", python], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else None
 
@@ -60,6 +64,8 @@ def main() -> None:
     options = parser.parse_args()
     output = options.output.resolve()
     env = {"PYSANDBOXES_ARCH": options.arch} if options.arch else {}
+    for old in [*output.glob("pysandboxes-*"), *output.glob("python_sb-*")]:
+        old.unlink()
     for package in ("pysandboxes", "python-sb"):
         run("uv", "build", "-q", "--sdist", "--package", package, "--out-dir", output, **env)
     (engine,), (command,) = output.glob("pysandboxes-*.tar.gz"), output.glob("python_sb-*.tar.gz")
