@@ -114,6 +114,8 @@ static int parse(const uint8_t *data, size_t size) {
             read_names(&r, add_import_deny);
         } else if (is(key, "calls")) {
             read_names(&r, psb_table_add_call);
+        } else if (is(key, "inet")) {
+            psb.no_inet = !mp_read_bool(&r);
         } else if (is(key, "eval")) {
             psb.eval_all = is(mp_read_text(&r), "allow");
         } else if (is(key, "stdlib")) {

@@ -88,6 +88,7 @@ typedef struct psb_state {
     bool enforce;  /* the Python layer is on (py-sandbox=true) */
     bool resolve;  /* no kernel layer holds files: decide on resolved paths */
     bool ignore;   /* ignore rules exist */
+    bool no_inet;  /* no net rule: the kernel refuses internet sockets, so that connect() would never be reached */
     bool eval_all; /* python-api=ALLOW:dynamic-code */
     bool started;     /* the program's own code has begun */
     bool interactive; /* a person types it */
@@ -206,13 +207,14 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- shim.c ----------------------------------------------------------------------------------------------------- */
 
-enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE };
+enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_SOCKET };
 PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
 PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 int psb_env_read(PyObject *key);
 
 /* ---- channel.c --------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* The head of CPython's PySocketSockObject, the same in 3.11 to 3.13 (Modules/socketmodule.h). Read here rather than by
  * attribute, since a subclass may define what `family` and `type` answer. */
@@ -59,7 +60,7 @@ static int check(const endpoint *e) {
 static const char *protocol(const socket_head *s) {
     int domain = s->family, type = s->type;
     socklen_t size = sizeof domain;
-    if (s->fd >= 0) { /* what the kernel says counts: fromfd() believes its caller */
+    if (s->fd >= 0 && !(psb.no_inet && domain != AF_UNIX)) { /* what the kernel says counts: fromfd() believes its caller */
         getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
         size = sizeof type;
         getsockopt(s->fd, SOL_SOCKET, SO_TYPE, &type, &size);
@@ -139,10 +140,16 @@ static int addressed(const char *op, PyObject *sock, PyObject *address) {
     char path[PSB_PATH_MAX];
     if (strcmp(e.proto, "unix") == 0 && e.host_len && e.host[0]) {
         size_t n;
-        if (psb_path_lexical(-1, e.host, strnlen(e.host, e.host_len), path, &n)) {
-            e.host = path;
-            e.host_len = n;
+        char literal[PSB_PATH_MAX];
+        if (!psb_path_literal(-1, e.host, strnlen(e.host, e.host_len), literal, &n) ||
+            !psb_path_resolve(literal, strcmp(op, "bind") != 0, path, &n)) {
+            Py_DECREF(hold);
+            errno = ENOENT;
+            PyErr_SetFromErrno(PyExc_OSError);
+            return -1;
         }
+        e.host = path;
+        e.host_len = n;
     }
     int rc = check(&e);
     Py_DECREF(hold);
@@ -176,6 +183,35 @@ static int resolve(PyObject *host, PyObject *port) {
     }
     Py_DECREF(hold);
     return rc;
+}
+
+/* socket.socket.__init__ where no net rule exists. The kernel refuses the socket itself then, and the refusal could not say
+ * which address was wanted: the program gets an object over a nameless local socket, which reaches nothing, and its
+ * connect, bind or sendto is refused by the address. */
+PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    static const char *const names[] = {"self", "family", "type", "proto", "fileno"};
+    PyObject *got[5] = {0};
+    for (Py_ssize_t i = 0; i < n && i < 5; i++)
+        got[i] = args[i];
+    for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
+        for (int j = 1; j < 5; j++)
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), names[j]) == 0)
+                got[j] = args[n + k];
+    long family = got[1] && PyLong_Check(got[1]) ? PyLong_AsLong(got[1]) : -1;
+    long type = got[2] && PyLong_Check(got[2]) ? PyLong_AsLong(got[2]) : -1;
+    PyErr_Clear();
+    bool inet = family == -1 || family == AF_INET || family == AF_INET6;
+    int kind = type == -1 ? SOCK_STREAM : (int)type & 0xf;
+    if (n > 5 || !got[0] || !inet || (got[4] && got[4] != Py_None) || (kind != SOCK_STREAM && kind != SOCK_DGRAM))
+        return PyObject_Vectorcall(original, args, nargsf, kwnames);
+    int fd = socket(AF_UNIX, kind | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    PyObject *result = PyObject_CallFunction(original, "Oiili", got[0], family == -1 ? AF_INET : (int)family, kind, 0L, fd);
+    if (!result)
+        close(fd);
+    return result;
 }
 
 int psb_net_event(const char *event, PyObject *args) {

@@ -132,6 +132,8 @@ static PyObject *shim_vectorcall(PyObject *self, PyObject *const *args, size_t n
         return psb_find_and_load(s->original, args, nargsf, kwnames);
     case SHIM_CREATE:
         return psb_create_module(s->original, args, nargsf, kwnames);
+    case SHIM_SOCKET:
+        return psb_socket_init(s->original, args, nargsf, kwnames);
     }
     return NULL;
 }

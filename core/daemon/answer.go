@@ -7,11 +7,12 @@ import (
 	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
-// judge answers questions from a policy. It has no state but the denials it records.
+// judge answers questions from a policy. Its state is the denials it records and the unix sockets of the sandbox's own.
 type judge struct {
 	policy  *policy.Policy
 	learn   bool // everything is allowed
 	denials *denials
+	bound   boundSockets
 }
 
 // refusal is the exception and the errno of one family.
@@ -67,6 +68,9 @@ func (j *judge) decide(q wire.Question) policy.Decision {
 	case wire.OpCall:
 		return j.policy.Call(q.Names, q.Event)
 	case wire.OpNet:
+		if q.Proto == "unix" && j.ownSocket(q) {
+			return policy.Decision{Allow: true}
+		}
 		return j.policy.Net(policy.NetQuestion{Op: q.NetOp, Proto: q.Proto, Host: q.Host, Port: q.Port})
 	case wire.OpEval:
 		return j.policy.Eval(q.Kind)

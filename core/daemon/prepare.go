@@ -253,8 +253,10 @@ func (p *Plan) Learned() (LearnReport, error) {
 // bootData is what a child of this plan is born with.
 func (p *Plan) bootData() ([]byte, error) {
 	snapshot, rt, switches := p.policy.Snapshot(), p.policy.Runtime(), p.policy.Switches()
+	holds := p.provider.Holds()
 	boot := wire.Boot{
-		Mode: p.spec.Mode, Learn: p.Learning(), Py: switches.PySandbox, Resolve: !p.provider.Holds().Files,
+		Mode: p.spec.Mode, Learn: p.Learning(), Py: switches.PySandbox, Resolve: !holds.Files,
+		NoInet: holds.Sockets && !p.policy.NetNeeded(),
 		Ignore: snapshot.Ignore, Imports: snapshot.Imports, ImportsDeny: snapshot.ImportsDeny, Calls: snapshot.Calls,
 		Eval: snapshot.Eval, Stdlib: rt.Stdlib, Site: rt.Site, Target: p.spec.TargetModules,
 		Package: p.spec.Interpreter.Package, Extra: p.spec.Extra,

@@ -37,6 +37,7 @@ type Boot struct {
 	Resolve     bool   // true: no kernel holder of files, the guard resolves links itself
 	Files       []File
 	Ignore      bool // ignore rules exist
+	NoInet      bool // the kernel refuses internet sockets, since no net rule exists
 	Imports     []string
 	ImportsDeny []string
 	Calls       []string
@@ -49,7 +50,7 @@ type Boot struct {
 }
 
 // bootKeys is how many entries Encode writes.
-const bootKeys = 17
+const bootKeys = 18
 
 // Encode gives the boot data as the guard reads it, with this build's protocol and product version.
 func (b *Boot) Encode() ([]byte, error) {
@@ -72,6 +73,7 @@ func (b *Boot) Encode() ([]byte, error) {
 		w.bin(f.Path).int(int64(f.Bits)).int(int64(f.Flags))
 	}
 	w.key("ignore").bool(b.Ignore)
+	w.key("inet").bool(!b.NoInet)
 	w.key("imports").strs(b.Imports)
 	w.key("imports_deny").strs(b.ImportsDeny)
 	w.key("calls").strs(b.Calls)
