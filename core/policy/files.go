@@ -129,18 +129,20 @@ func (c *compiler) finishFiles() error {
 		c.warnUseless(e)
 	}
 	rt := c.ctx.Runtime
-	for _, path := range slices.Concat(rt.Read, rt.Stdlib, rt.Site, rt.Executables, rt.Libs, c.ctx.Target, []string{c.ctx.Package}) {
+	for _, path := range slices.Concat(rt.Read, rt.Stdlib, rt.Site, rt.Executables, rt.Libs) {
+		if clean(path) { // canonical already: hundreds of look-ups would show in each start
+			c.files.put(path, func(f *fileEntry) { f.runtime = true })
+		}
+	}
+	for _, path := range append(slices.Clone(c.ctx.Target), c.ctx.Package) {
 		if path == "" {
 			continue
 		}
 		at, err := canonical(path)
 		if err != nil {
-			return fmt.Errorf("the interpreter's runtime cannot be resolved: %w", err)
+			return fmt.Errorf("the program cannot be resolved: %w", err)
 		}
-		c.files.put(at.path, func(f *fileEntry) {
-			f.runtime = true
-			f.exact = at.file
-		})
+		c.files.put(at.path, func(f *fileEntry) { f.runtime, f.exact = true, at.file })
 	}
 	for _, d := range devices {
 		c.files.put(d.path, func(f *fileEntry) { f.runtime, f.exact, f.device = true, true, d.write })

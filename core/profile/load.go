@@ -61,7 +61,10 @@ func Load(o Options) (*Profile, error) {
 	rank := 0
 	root.rank(&rank)
 	l.out.Rules = root.flatten(nil)
-	return l.out, l.lock()
+	if err := l.lock(); err != nil {
+		return nil, err
+	}
+	return l.out, nil
 }
 
 // rank orders the files for scalars: a file beats what it includes, a later include beats an earlier one.
