@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"slices"
+	"sync"
 
 	"github.com/pysandboxes/pysandboxes/core/nearest"
 )
@@ -18,8 +18,8 @@ var index = func() map[string]int {
 	return m
 }()
 
-// words are all names and categories, in a fixed order, for suggestions.
-var words = func() []string {
+// words are all names and categories, in a fixed order, for suggestions: made when a rule is mistyped.
+var words = sync.OnceValue(func() []string {
 	out := []string{"*"}
 	for _, c := range Categories {
 		out = append(out, string(c))
@@ -28,8 +28,8 @@ var words = func() []string {
 		out = append(out, Calls[i].Name)
 		out = append(out, Calls[i].Aliases...)
 	}
-	return slices.Clip(out)
-}()
+	return out
+})
 
 // Lookup finds a call by its name or an alias.
 func Lookup(name string) (Call, bool) {
@@ -41,4 +41,4 @@ func Lookup(name string) (Call, bool) {
 }
 
 // Nearest returns the known call or category that name most likely meant, "" if none is near.
-func Nearest(name string) string { return nearest.Word(name, words) }
+func Nearest(name string) string { return nearest.Word(name, words()) }

@@ -1,11 +1,7 @@
 package policy
 
 import (
-	"fmt"
-	"net"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	"github.com/pysandboxes/pysandboxes/core/profile"
 )
@@ -330,35 +326,6 @@ func (p *Policy) byName(n NetQuestion, q *question) Decision {
 // these for that name. nil where no rule names it.
 func (p *Policy) Pinned(name string) []netip.Addr { return p.net.pins[hostName(name)] }
 
-// unix decides on a path socket. A socket is reached by a rule for its very path only, never because its folder is
-// exposed (tmux, X11, ssh-agent and D-Bus would be a way to run programs); making one is writing a file.
-func (p *Policy) unix(n NetQuestion) Decision {
-	switch {
-	case n.Host == "" || n.Host[0] == 0:
-		return p.refuseNet(n, 0, "abstract sockets cannot be granted.")
-	case !clean(n.Host):
-		return p.refuseNet(n, 0, "the path is not canonical, so no rule can decide on it.")
-	}
-	if netOps[n.Op].dir == dirIn {
-		if d := p.File(n.Host, Write, n.Op); d.Allow {
-			d.Family = "net"
-			return d
-		}
-	}
-	if line := p.files.hidden.match(n.Host); line > 0 {
-		return p.refuseNet(n, line, "")
-	}
-	if e := p.files.entries[n.Host]; e.rw > 0 {
-		return p.allow("net", n.Op, n.Host, e.rw)
-	}
-	d := p.refuseNet(n, 0, "A socket needs a rule for its very path; exposing its folder is not enough.")
-	d.Add = nil
-	if text, ok := p.spell(n.Host); ok {
-		d.Add = []string{"expose-rw=" + text}
-	}
-	return d
-}
-
 // NetNeeded tells that some rule allows a network operation, so that inet sockets have to exist.
 func (p *Policy) NetNeeded() bool {
 	x := &p.net.allow
@@ -371,58 +338,4 @@ func (p *Policy) NetNeeded() bool {
 		}
 	}
 	return false
-}
-
-// refuseNet words a refusal: DENIED, protocol, operation, host, port, direction.
-func (p *Policy) refuseNet(n NetQuestion, line int, note string) Decision {
-	op, known := netOps[n.Op]
-	if !known {
-		op.words = safe(n.Op)
-	}
-	dir := "OUT"
-	if op.dir == dirIn {
-		dir = "IN"
-	}
-	subject := n.Host
-	if subject != "" {
-		subject = safe(subject)
-	}
-	if n.Proto != "unix" {
-		subject = net.JoinHostPort(strings.Trim(subject, "[]"), strconv.Itoa(n.Port))
-	}
-	text := fmt.Sprintf("DENIED %s %s %s %s", safe(n.Proto), op.words, subject, dir)
-	d := p.refuse("net", n.Op, subject, text, line)
-	d.Note = note
-	if line == 0 && note == "" {
-		d.Add = p.suggestNet(n, dir)
-	}
-	return d
-}
-
-// suggestNet returns the lines that would allow it, narrowest first.
-func (p *Policy) suggestNet(n NetQuestion, dir string) []string {
-	port := strconv.Itoa(n.Port)
-	if n.Port == 0 && dir == "OUT" {
-		port = "443"
-	}
-	if n.Proto == "icmp" {
-		port = "*"
-	}
-	form := func(network string) string {
-		return "net=ALLOW|" + strings.ToUpper(n.Proto) + "|" + network + "|" + port + "|" + dir
-	}
-	a, ok := hostAddr(n.Host)
-	if !ok {
-		if name := hostName(n.Host); name != "" {
-			return []string{form(name)}
-		}
-		return nil
-	}
-	out := []string{form(unfold(a).String())}
-	for name, s := range setNames {
-		if s == setOf(unfold(a)) && s != metadata {
-			out = append(out, form(name))
-		}
-	}
-	return out
 }

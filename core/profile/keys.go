@@ -3,6 +3,7 @@ package profile
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pysandboxes/pysandboxes/core/nearest"
 )
@@ -128,10 +129,8 @@ var Keys = []Key{
 	{Name: "call-timeout", Family: FamilyLimits, Kind: Duration, Scalar: true, Grammar: "call-timeout=10s", Meaning: "longest time of a call; the child is killed and started again", Example: "call-timeout=10s"},
 }
 
-// names are all the keys, provider keys included, for suggestions.
-var names = allNames()
-
-func allNames() []string {
+// names are all the keys, provider keys included, for suggestions: made when a key is mistyped.
+var names = sync.OnceValue(func() []string {
 	out := []string{"include", "include-platform"}
 	for _, k := range Keys {
 		out = append(out, k.Name)
@@ -140,7 +139,7 @@ func allNames() []string {
 		out = append(out, k.Name)
 	}
 	return out
-}
+})
 
 // byName finds a key without a walk over the table.
 var byName = func() map[string]Key {
@@ -170,5 +169,5 @@ func lookup(word string) (Key, bool) {
 
 // nearestKey suggests the key that a word most likely meant.
 func nearestKey(word string) string {
-	return nearest.Word(strings.ReplaceAll(word, "_", "-"), names)
+	return nearest.Word(strings.ReplaceAll(word, "_", "-"), names())
 }

@@ -372,12 +372,20 @@ func TestQuoteReadsBack(t *testing.T) {
 	assert.False(t, ok)
 }
 
+func TestPathsMayBeOdd(t *testing.T) {
+	for _, path := range []string{" ", ",", "|"} {
+		p, err := loadText(t, `expose-ro="`+path+`"`)
+		require.NoError(t, err, "%q", path)
+		assert.Equal(t, []string{path}, p.Rules[0].Items)
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	for _, s := range []string{"", Template(), "env=A=${B:-${C}}\nnet=ALLOW|*|*|*|*", `expose-ro="a\x41, b",'c' # d`, "include \"./x\"", "\xff", "learn=false\nlearn=a", "env=*_K=${*_K}", "python-import=\"a,b\", ${X:-c}"} {
 		f.Add(s, "value")
 	}
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text, value string) {
-		dir := t.TempDir()
 		path := filepath.Join(dir, Name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		p, err := Load(Options{Path: path, Home: dir, Cwd: dir, Platform: "linux", Env: map[string]string{"X": value, "A_K": value}})

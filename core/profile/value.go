@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func (k Key) check(r *Rule) *SyntaxError {
 	case Env:
 		return nil
 	case Text, List, Fields, Paths:
-		ok = strings.Trim(r.Value, " \t,|") != "" || k.EmptyOK
+		ok = k.EmptyOK || slices.ContainsFunc(r.Items, func(it string) bool { return it != "" })
 		if !ok {
 			return r.fail(r.Key+" needs a value", hint)
 		}
