@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock, allocate_lock
+from time import sleep
 
 from . import _binary, _context, _spec
 from ._asyncio import Pump
 from ._call import Reply, payload_of, perform
-from ._exceptions import SandBoxError, SandBoxProtocolError
+from ._exceptions import SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
 from ._generators import remote_async_generator, remote_generator
 from ._native import Sandbox
 from ._registry import module_of
@@ -147,33 +148,37 @@ class Live:
     def _perform(self, payload: bytes, name: str, timeout: float | None, idempotent: bool) -> Reply:
         if not self._ready or self.forked or not self.open:
             self.start()
-        attempts = 2
+        attempts = Attempts(idempotent)
         while True:
-            attempts -= 1
             try:
                 return perform(self.handle, payload, name, timeout)
             except SandBoxProtocolError as exc:
                 self._ready = False
-                # Not delivered at all: the interpreter had died before, and a new one may have the call.
-                if not attempts or not (idempotent or getattr(exc, "undelivered", False)):
-                    raise
+                delay = attempts.after(exc)
+            except SandBoxTimeoutError:
+                # A sync function cannot be stopped but with its process.
+                self._ready = False
+                self.native.kill()
+                raise
+            if delay:
+                sleep(delay)
             self.start()
 
     async def _aperform(self, payload: bytes, name: str, timeout: float | None, idempotent: bool) -> Reply:
-        from asyncio import get_running_loop
+        import asyncio
 
-        loop = get_running_loop()
-        attempts = 2
+        loop = asyncio.get_running_loop()
+        attempts = Attempts(idempotent)
         while True:
             if not self._ready or self.forked or not self.open:
                 await loop.run_in_executor(None, self.start)
-            attempts -= 1
             try:
                 return await self._pump(loop).perform(payload, name, timeout)
             except SandBoxProtocolError as exc:
                 self._ready = False
-                if not attempts or not (idempotent or getattr(exc, "undelivered", False)):
-                    raise
+                delay = attempts.after(exc)
+            if delay:
+                await asyncio.sleep(delay)
 
     def _pump(self, loop: asyncio.AbstractEventLoop) -> Pump:
         pump = self._pumps.get(loop)
@@ -190,6 +195,33 @@ class Live:
             self._pumps.clear()
         for pump in pumps:
             pump.close()
+
+
+class Attempts:
+    """How often one call is made when the interpreter dies: once more where that is safe.
+
+    A call that was never delivered is made again in the next interpreter. That the last one has died may be known to the
+    socket some milliseconds before it is known to the engine; so it is tried for a while.
+    """
+
+    FIRST_DELAY = 0.002
+    PATIENCE = 2.0
+
+    def __init__(self, idempotent: bool) -> None:
+        self._again = idempotent
+        self._delay = 0.0
+        self._waited = 0.0
+
+    def after(self, exc: SandBoxProtocolError) -> float:
+        """Seconds to wait before the next attempt; raises ``exc`` where there is none."""
+        if getattr(exc, "undelivered", False) and self._waited < self.PATIENCE:
+            delay, self._delay = self._delay, max(2 * self._delay, self.FIRST_DELAY)
+            self._waited += delay
+            return delay
+        if self._again:
+            self._again = False
+            return 0.0
+        raise exc
 
 
 def open_live(

@@ -10,6 +10,7 @@ import sys
 from _pickle import dumps, loads
 from _thread import allocate_lock, get_ident, start_new_thread
 from contextvars import Context
+from posix import _exit
 from types import CoroutineType
 
 from . import _guard, _main_module
@@ -48,12 +49,20 @@ class Call:
         self.done: LockType = allocate_lock()
         self.done.acquire()
 
+    def let_go(self) -> None:
+        """Nobody has to wait for this call any more: it is over, or cancelled, or both at a time."""
+        try:
+            self.done.release()
+        except RuntimeError:
+            return
+
 
 class Server:
     """Performs calls until the guard says stop."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self.calls: dict[int, Call] = {}
+        self.main = get_ident()
         self.loop = LoopThread()
         self.sources = SourceReader()
         self.generators = Table()
@@ -69,19 +78,16 @@ class Server:
         }
 
     def run(self) -> None:
-        """Serve in the main thread; returns when told to stop and the last call is over."""
+        """Serve in the main thread; returns when told to stop and the last call is over that somebody waits for."""
         self.work()
-        while self.calls:
-            for call in list(self.calls.values()):
-                call.done.acquire()
-                call.done.release()
+        self.drain()
 
     def work(self) -> None:
         while True:
             try:
                 message = _guard.recv()
                 if message is None:
-                    return
+                    break
                 kind, call_id, payload, spare = message
                 if not spare:
                     self.add_worker()
@@ -91,6 +97,18 @@ class Server:
                     self.cancel(call_id)
             except BaseException as exc:  # nothing may end a serving thread but the guard's word
                 _report("the serving loop of the sandbox", exc)
+        if get_ident() != self.main:
+            self.drain()
+            if any(call.thread == self.main for call in list(self.calls.values())):
+                # The main thread is in a call that nobody waits for any longer, and cannot end the process.
+                _exit(0)
+
+    def drain(self) -> None:
+        """Wait for the calls that were not cancelled."""
+        while waited := [call for call in list(self.calls.values()) if not call.cancelled]:
+            for call in waited:
+                call.done.acquire()
+                call.done.release()
 
     def add_worker(self) -> None:
         """A further thread that waits for calls. Where there can be none, calls come one after the other."""
@@ -147,7 +165,7 @@ class Server:
     def over(self, call: Call) -> None:
         self.calls.pop(call.id, None)
         call.task = None
-        call.done.release()
+        call.let_go()
 
     def cancel(self, call_id: int) -> None:
         """Cancel a coroutine. A sync function cannot be stopped from outside: what comes of it is thrown away."""
@@ -155,6 +173,7 @@ class Server:
         if call is None:
             return
         call.cancelled = True
+        call.let_go()
         self.loop.cancel(call)
 
 
@@ -220,12 +239,17 @@ class LoopThread:
         loop.run_forever()
 
 
+#: Modules whose import is over; one that another thread still imports is in sys.modules before its names are there.
+_imported: set[str] = set()
+
+
 def resolve(module: str, qualname: str) -> Any:
     """The function a call names: the one that ``@sandbox`` decorated under that name, else what the name means."""
     if module == "__main__":
         _main_module.load()
-    elif module not in sys.modules:
+    elif module not in _imported:
         __import__(module)
+        _imported.add(module)
     function = registered(module, qualname)
     if function is not None:
         return function

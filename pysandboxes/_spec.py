@@ -47,6 +47,10 @@ def build(
 ) -> dict[str, Any]:
     """The specification that ``control.Open`` takes (bindings/control)."""
     path, searched = find_profile(profile, package)
+    if path is not None and learn_of(learn) is None and not os.path.lexists(path):
+        raise ConfigSyntaxError(
+            f"the profile {path} does not exist; write it, or learn it on code that you trust: sandboxes(learn={path!r})"
+        )
     cwd = os.getcwd()
     main_path, _ = main_module()
     return {

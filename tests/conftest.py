@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from complete_mode import Place
+from complete_mode import NOBODY, Place, public_environment
 
 HERE = Path(__file__).resolve().parent
 
-#: What a test's sandbox may do: import anything, read the tests. OS_SANDBOX chooses the provider.
+#: What a test's sandbox may do: import anything, read the tests, kill itself. OS_SANDBOX chooses the provider.
 PROFILE = f"""\
 os-sandbox=${{OS_SANDBOX:-auto}}
 python-import=*
+python-api=ALLOW:os.kill
 expose-ro={HERE}
 """
 
@@ -78,6 +80,32 @@ def run_program(program: Callable[..., subprocess.Popen[str]]) -> Callable[..., 
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def public_bin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path | None]:
+    """python and python-sb that another user can run, or None."""
+    with tempfile.TemporaryDirectory(prefix="psb-public-") as folder:  # pytest's own folders are private
+        Path(folder).chmod(0o755)
+        yield public_environment(Path(folder) / "env")
+
+
+@pytest.fixture
+def unprivileged(public_bin: Path | None) -> Iterator[Place]:
+    """A Place whose programs run as a user without any right: the tests' own where that is not root, else nobody."""
+    if os.geteuid() != 0:
+        user = None
+    elif public_bin is None:
+        pytest.skip("no interpreter of this version can be run by another user")
+    else:
+        user = NOBODY
+    with tempfile.TemporaryDirectory(prefix="psb-nobody-") as folder:
+        place = Place(Path(folder), user=user, **({"bin": public_bin} if user else {}))
+        place.environ()
+        if user:
+            for path in (Path(folder), Path(folder) / "home"):
+                os.chown(path, user, user)
+        yield place
 
 
 @pytest.fixture

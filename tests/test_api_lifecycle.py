@@ -205,8 +205,8 @@ def test_without_grace_they_do_not(profile: Path) -> None:
 def test_rules_from_code(profile: Path) -> None:
     with sandboxes(sandboxes_config=profile, expose_ro=["/etc/hostname", "/etc/passwd"]):
         assert "root" in api_targets.read("/etc/passwd")
-    with sandboxes(sandboxes_config=profile, ignore="passwd", expose_ro="/etc/passwd"), pytest.raises(FileNotFoundError):
-        api_targets.read("/etc/passwd")
+    with sandboxes(sandboxes_config=profile, python_import="DENY:logging"), pytest.raises(ModuleNotFoundError, match="logging"):
+        api_targets.log("x")
 
 
 def test_an_unknown_rule_is_named_with_the_nearest_one(profile: Path) -> None:
