@@ -137,10 +137,12 @@ func (c *Conn) frames() {
 		in.from += 4 + size
 		c.dispatch(f)
 	}
-	in.makeRoom()
+	if c.dead == nil { // else what is left need be no frame: its length was never looked at
+		in.makeRoom()
+	}
 }
 
-// makeRoom moves an unfinished frame to the front, and lets the buffer hold it whole.
+// makeRoom moves an unfinished frame, whose length is within bounds, to the front, and lets the buffer hold it whole.
 func (in *inbox) makeRoom() {
 	if in.from > 0 {
 		in.to = copy(in.buf, in.buf[in.from:in.to])

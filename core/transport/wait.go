@@ -69,7 +69,7 @@ func (c *Conn) Poll(id uint64) (Event, bool, error) {
 	return e, err == nil, err
 }
 
-// Ready blocks until the child has said READY.
+// Ready blocks until the child has said READY, at most wait, through signals: who wants to look for them waits in short steps.
 func (c *Conn) Ready(wait time.Duration) (Ready, error) {
 	if c.forked() {
 		return Ready{}, ErrForked
@@ -79,10 +79,19 @@ func (c *Conn) Ready(wait time.Duration) (Ready, error) {
 	if c.awaiting.waiting {
 		return Ready{}, ErrBusy
 	}
-	if err := c.waitFor(&c.awaiting, func() bool { return c.ready != nil }, wait); err != nil {
-		return Ready{}, err
+	for start := time.Now(); ; {
+		left := wait
+		if wait >= 0 {
+			left = max(0, wait-time.Since(start))
+		}
+		switch err := c.waitFor(&c.awaiting, func() bool { return c.ready != nil }, left); err {
+		case nil:
+			return *c.ready, nil
+		case ErrInterrupted:
+		default:
+			return Ready{}, err
+		}
 	}
-	return *c.ready, nil
 }
 
 // checked looks at what the child sent before it is given out. No lock is held: a great result delays nobody else.
