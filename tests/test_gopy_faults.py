@@ -6,93 +6,15 @@ interpreter of its own, since the wrong outcome of most of them is a crash.
 
 from __future__ import annotations
 
-import fcntl
-import importlib.util
 import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-BINDING = ROOT / "bindings/core"
-
-if shutil.which("go") is None:
-    pytest.skip("builds an extension, which needs Go on PATH", allow_module_level=True)
-
-
-def build_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pysandboxes_build", ROOT / "bindings/build.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def regenerate(tags: str, output: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, BINDING / "regen.py", "--tags", tags, "--output", output]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-@pytest.fixture(scope="session")
-def extension(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The test build of `_core`, made once for all workers of a run."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "psbtest"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (built := list(folder.glob("_core*.so"))):
-            done = regenerate("psbtest", folder)
-            assert done.returncode == 0, done.stderr
-            overlay = {str(BINDING / name): str(folder / name) for name in ("gopy.go", "gopy_wrappers.h")}
-            built = [build_module().build_core(folder, tags="psbtest", overlay=overlay)]
-    return built[0]
-
-
-PRELUDE = """
-import importlib.util, json, os, signal, sys, threading
-def load():
-    global core
-    spec = importlib.util.spec_from_file_location("_core", {path!r})
-    core = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(core)
-    return core
-def fault(function, *args):
-    try:
-        function(*args)
-    except RuntimeError as error:
-        return json.loads(str(error))
-    raise AssertionError(f"{{function.__name__}} did not fail")
-"""
-
-
-@pytest.fixture
-def python(extension: Path):  # type: ignore[no-untyped-def]
-    """Run code in a fresh interpreter after PRELUDE; `core` is the extension unless load=False."""
-
-    def run(code: str, *options: str, load: bool = True, status: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
-        text = PRELUDE.format(path=str(extension)) + ("load()\n" if load else "") + textwrap.dedent(code)
-        done = subprocess.run(
-            [sys.executable, *options, "-c", text],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**os.environ, **env},
-        )
-        assert done.returncode == status, f"ended with {done.returncode}\n{done.stdout}{done.stderr}"
-        return done
-
-    return run
-
+from binding import BINDING, Run, extension, python, regenerate  # noqa: F401  (two are fixtures)
 
 # --- what is generated ---
 
@@ -129,7 +51,7 @@ def test_nothing_generated_calls_python_from_go_or_defines_bool() -> None:
         assert body.count("Py_BEGIN_ALLOW_THREADS") == body.count("psb_raise(psb_fail)") == 1, name
 
 
-def test_exports_are_those_of_the_table(python) -> None:  # type: ignore[no-untyped-def]
+def test_exports_are_those_of_the_table(python: Run) -> None:  # noqa: F811
     code = """
         names = {n for n in dir(core) if not n.startswith("__") and n not in ("WANT_WRITE", "ENDED")}
         print(json.dumps(sorted(n for n in names if not n.startswith("control_"))))
@@ -146,7 +68,7 @@ def test_exports_are_those_of_the_table(python) -> None:  # type: ignore[no-unty
 # --- faults of gopy's wrappers ---
 
 
-def test_a_panic_becomes_an_exception_and_gives_the_gil_back(python) -> None:  # type: ignore[no-untyped-def]
+def test_a_panic_becomes_an_exception_and_gives_the_gil_back(python: Run) -> None:  # noqa: F811
     python("""
         sandbox = core.control_FaultOpen(False)
         for function, args, name in [
@@ -164,7 +86,7 @@ def test_a_panic_becomes_an_exception_and_gives_the_gil_back(python) -> None:  #
     """)
 
 
-def test_a_bad_handle_is_an_exception_in_every_shape_of_method(python) -> None:  # type: ignore[no-untyped-def]
+def test_a_bad_handle_is_an_exception_in_every_shape_of_method(python: Run) -> None:  # noqa: F811
     python("""
         good = core.control_FaultOpen(False)
         assert core.control_Sandbox_FaultName(good) == "sandbox"
@@ -188,7 +110,7 @@ def test_a_bad_handle_is_an_exception_in_every_shape_of_method(python) -> None: 
     """)
 
 
-def test_handles_are_counted_and_freed(python) -> None:  # type: ignore[no-untyped-def]
+def test_handles_are_counted_and_freed(python: Run) -> None:  # noqa: F811
     python("""
         handle = core.control_FaultOpen(False)
         core.IncRef(handle)
@@ -204,7 +126,7 @@ def test_handles_are_counted_and_freed(python) -> None:  # type: ignore[no-untyp
     """)
 
 
-def test_errors_and_strings_do_not_leak(python) -> None:  # type: ignore[no-untyped-def]
+def test_errors_and_strings_do_not_leak(python: Run) -> None:  # noqa: F811
     python("""
         handle = core.control_FaultOpen(False)
         long = "x" * 10_000
@@ -226,7 +148,7 @@ def test_errors_and_strings_do_not_leak(python) -> None:  # type: ignore[no-unty
     """)
 
 
-def test_values_cross_as_they_are(python) -> None:  # type: ignore[no-untyped-def]
+def test_values_cross_as_they_are(python: Run) -> None:  # noqa: F811
     python(r"""
         assert core.control_FaultEcho("") == ""
         assert core.control_FaultEcho("ä😀\n") == "ä😀\n"
@@ -248,7 +170,7 @@ def test_values_cross_as_they_are(python) -> None:  # type: ignore[no-untyped-de
     """)
 
 
-def test_paths_that_are_not_utf8_cross_in_json_as_bytes(python) -> None:  # type: ignore[no-untyped-def]
+def test_paths_that_are_not_utf8_cross_in_json_as_bytes(python: Run) -> None:  # noqa: F811
     python(r"""
         for path in (b"/tmp/\xff\xfe", b"/tmp/\xc3\xa4", b"/tmp/a\nb", "/tmp/😀".encode()):
             text = os.fsdecode(path)
@@ -261,7 +183,7 @@ def test_paths_that_are_not_utf8_cross_in_json_as_bytes(python) -> None:  # type
     """)
 
 
-def test_a_long_operation_is_interruptible_and_its_outcome_arrives(python) -> None:  # type: ignore[no-untyped-def]
+def test_a_long_operation_is_interruptible_and_its_outcome_arrives(python: Run) -> None:  # noqa: F811
     python("""
         import time
         sandbox = core.control_FaultOpen(False)
@@ -279,7 +201,7 @@ def test_a_long_operation_is_interruptible_and_its_outcome_arrives(python) -> No
 # --- what a Go runtime changes in a process ---
 
 
-def test_a_forked_copy_is_refused_by_every_function_and_never_hangs(python) -> None:  # type: ignore[no-untyped-def]
+def test_a_forked_copy_is_refused_by_every_function_and_never_hangs(python: Run) -> None:  # noqa: F811
     python("""
         handle = core.control_FaultOpen(False)
         functions = [getattr(core, n) for n in dir(core) if n[0].islower() or n[1].islower()]
@@ -309,11 +231,12 @@ def test_a_forked_copy_is_refused_by_every_function_and_never_hangs(python) -> N
 
 
 @pytest.mark.parametrize("before", ["SIG_IGN", "SIG_DFL", "handler"])
-def test_sigpipe_keeps_its_disposition(python, before: str) -> None:  # type: ignore[no-untyped-def]
+def test_sigpipe_keeps_its_disposition(python: Run, before: str) -> None:  # noqa: F811
     python(
         f"""
         def mask(name):
-            return int(next(l for l in open("/proc/self/status") if l.startswith(name)).split()[1], 16) >> (signal.SIGPIPE - 1) & 1
+            line = next(line for line in open("/proc/self/status") if line.startswith(name))
+            return int(line.split()[1], 16) >> (signal.SIGPIPE - 1) & 1
         if {before!r} == "handler":
             seen = []
             signal.signal(signal.SIGPIPE, lambda *args: seen.append(args))
@@ -330,7 +253,7 @@ def test_sigpipe_keeps_its_disposition(python, before: str) -> None:  # type: ig
     )
 
 
-def test_a_closed_standard_output_is_an_error_and_not_the_end(python) -> None:  # type: ignore[no-untyped-def]
+def test_a_closed_standard_output_is_an_error_and_not_the_end(python: Run) -> None:  # noqa: F811
     python("""
         read, write = os.pipe()
         os.close(read)
@@ -340,7 +263,7 @@ def test_a_closed_standard_output_is_an_error_and_not_the_end(python) -> None:  
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_faulthandler_still_reports_a_crash(python, order: str) -> None:  # type: ignore[no-untyped-def]
+def test_faulthandler_still_reports_a_crash(python: Run, order: str) -> None:  # noqa: F811
     first, second = ("faulthandler.enable()", "load()") if order == "before" else ("load()", "faulthandler.enable()")
     done = python(
         f"""
@@ -356,11 +279,11 @@ def test_faulthandler_still_reports_a_crash(python, order: str) -> None:  # type
     assert 'File "<string>"' in done.stderr
 
 
-def test_a_nil_pointer_in_go_is_an_exception_where_faulthandler_came_first(python) -> None:  # type: ignore[no-untyped-def]
+def test_a_nil_pointer_in_go_is_an_exception_where_faulthandler_came_first(python: Run) -> None:  # noqa: F811
     python('assert "nil pointer" in fault(core.control_FaultNil)["message"]', "-X", "faulthandler")
 
 
-def test_ctrl_c_and_sigterm_are_the_interpreters_own(python) -> None:  # type: ignore[no-untyped-def]
+def test_ctrl_c_and_sigterm_are_the_interpreters_own(python: Run) -> None:  # noqa: F811
     python("""
         core.control_FaultEcho("x")
         try:
@@ -372,14 +295,14 @@ def test_ctrl_c_and_sigterm_are_the_interpreters_own(python) -> None:  # type: i
     python("os.kill(os.getpid(), signal.SIGTERM)", status=-signal.SIGTERM)
 
 
-def test_the_extension_does_not_link_the_interpreter(extension: Path) -> None:
+def test_the_extension_does_not_link_the_interpreter(extension: Path) -> None:  # noqa: F811
     dynamic = subprocess.run(["readelf", "-d", extension], capture_output=True, text=True, check=True).stdout
     assert "NEEDED" in dynamic
     assert "libpython" not in dynamic
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="3.12 has the first interpreters with a GIL of their own")
-def test_an_interpreter_with_its_own_gil_can_import_it(python) -> None:  # type: ignore[no-untyped-def]
+def test_an_interpreter_with_its_own_gil_can_import_it(python: Run) -> None:  # noqa: F811
     python("""
         try: import _interpreters as interpreters
         except ImportError: import _xxsubinterpreters as interpreters

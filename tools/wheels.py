@@ -21,7 +21,9 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 
 
 def run(*command: str | Path, **env: str) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=ROOT, env=dict(os.environ, **env), stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [str(part) for part in command], cwd=ROOT, env=dict(os.environ, **env), stdout=subprocess.PIPE, text=True
+    )
     if done.returncode:
         raise SystemExit(f"wheels.py: {' '.join(map(str, command))} failed")
     return done.stdout
@@ -32,7 +34,9 @@ def interpreter(python: str) -> str | None:
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions")
     if found := sorted(pyenv.glob(f"{python}.*/bin/python{python}")):
         return str(found[-1])
-    done = subprocess.run(["uv", "python", "find", "--no-project", "--no-python-downloads", python], capture_output=True, text=True)
+    done = subprocess.run(
+        ["uv", "python", "find", "--no-project", "--no-python-downloads", python], capture_output=True, text=True
+    )
     return done.stdout.strip() if done.returncode == 0 else None
 
 

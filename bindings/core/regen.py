@@ -60,7 +60,10 @@ def wanted(tags: str) -> dict[str, str]:
     """The wrappers that must come out, each with its doc: every exported function and method of bindings/control."""
     listed = subprocess.run(
         ["go", "list", f"-tags={tags}", "-f", '{{join .GoFiles "\\n"}}', "./bindings/control"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.split()
     found = {}
     for file in listed:
@@ -77,8 +80,21 @@ def gopy(tags: str, into: Path) -> tuple[str, str]:
     tools.mkdir()
     for tool in ("github.com/go-python/gopy", "golang.org/x/tools/cmd/goimports"):
         subprocess.run(["go", "build", "-o", tools, tool], cwd=ROOT, check=True)
-    env = dict(os.environ, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}", GOFLAGS=f"{os.environ.get('GOFLAGS', '')} -tags={tags}".strip())
-    command = [tools / "gopy", "gen", f"-vm={sys.executable}", f"-output={into / 'out'}", "-name=core", "-no-make", f"-build-tags={tags}", "./bindings/control"]
+    env = dict(
+        os.environ,
+        PATH=f"{tools}{os.pathsep}{os.environ['PATH']}",
+        GOFLAGS=f"{os.environ.get('GOFLAGS', '')} -tags={tags}".strip(),
+    )
+    command = [
+        str(tools / "gopy"),
+        "gen",
+        f"-vm={sys.executable}",
+        f"-output={into / 'out'}",
+        "-name=core",
+        "-no-make",
+        f"-build-tags={tags}",
+        "./bindings/control",
+    ]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"regen.py: gopy failed:\n{done.stdout}{done.stderr}")
@@ -95,10 +111,10 @@ def rewrite_go(name: str, parameters: str, result: str, body: str) -> tuple[str,
     """One function in our shape, and whether it has a result."""
     if "goRun" in parameters:
         raise Changed(f"{name} has no result: let it return an error, or gopy would offer to run it on a goroutine of its own")
-    types = [part.split()[-1] for part in parameters.split(", ") if part] + [result]
-    if unknown := set(types) - TYPES:
+    types = {result, *(part.split()[-1] for part in parameters.split(", ") if part)}
+    if unknown := types - TYPES:
         raise Changed(f"{name} has a type that may not cross the border ({', '.join(sorted(unknown))}): pass JSON text")
-    if re.search(r"Slice_|Map_", body) or (unknown := re.findall(r"ptrFromHandle_\w+\(", body)):
+    if re.search(r"Slice_|Map_|ptrFromHandle_\w+\(", body):
         raise Changed(f"{name} takes or gives a slice, a map or a second handle: pass JSON text")
     only_error = 'return C.CString("")\n' in body and "__err = " in body
     body = sub(r"^\t_saved_thread := C\.PyEval_SaveThread\(\)\n", "", body, name)
@@ -222,12 +238,21 @@ def rewrite_c(text: str, names: dict[str, str]) -> str:
     for function, name in functions:
         guard = "PSB_HANDLES_GUARD" if name in ("DecRef", "IncRef") else "PSB_FORK_GUARD"
         function = function.replace("\n{\n", "\n{\n    char *psb_fail = NULL;\n", 1)
-        first = re.search(r"^(    if \(!PyArg_Parse|    (?:retval = )?%s\()" % name, function, re.MULTILINE)
+        first = re.search(rf"^(    if \(!PyArg_Parse|    (?:retval = )?{name}\()", function, re.MULTILINE)
         if not first:
             raise Changed(f"the C wrapper of {name} has no call")
         function = function[: first.start()] + f'    {guard}("{name}");\n' + function[first.start() :]
-        function = re.sub(r"^(    \w+ = \(bool\) PyObject_IsTrue\(\w+\);\n)", r"\1    if (PyErr_Occurred()) {\n        return NULL;\n    }\n", function, flags=re.MULTILINE)
-        call = re.search(r"^    ((?:retval = )?)%s\((.*)\);\n((?:    if \(PyErr_Occurred\(\)\) \{\n(?:        .*\n)*?    \}\n)?)" % name, function, re.MULTILINE)
+        function = re.sub(
+            r"^(    \w+ = \(bool\) PyObject_IsTrue\(\w+\);\n)",
+            r"\1    if (PyErr_Occurred()) {\n        return NULL;\n    }\n",
+            function,
+            flags=re.MULTILINE,
+        )
+        call = re.search(
+            rf"^    ((?:retval = )?){name}\((.*)\);\n((?:    if \(PyErr_Occurred\(\)\) \{{\n(?:        .*\n)*?    \}}\n)?)",
+            function,
+            re.MULTILINE,
+        )
         if not call:
             raise Changed(f"the C wrapper of {name} calls it in an unknown way")
         arguments = ", ".join(filter(None, [call[2], "&psb_fail"]))
@@ -250,10 +275,13 @@ def rewrite_c(text: str, names: dict[str, str]) -> str:
 def method_table(text: str, names: dict[str, str]) -> str:
     """The method table as a macro, with docs and with signatures that inspect can read."""
     rows = []
-    for name, flags, signature in re.findall(r'^    \{\(char \*\) "(\w+)", \(PyCFunction\) \w+, ([\w|]+), "\w+\((.*?)\)\\n', text, re.MULTILINE):
+    for name, flags, signature in re.findall(
+        r'^    \{\(char \*\) "(\w+)", \(PyCFunction\) \w+, ([\w|]+), "\w+\((.*?)\)\\n', text, re.MULTILINE
+    ):
         parameters = ", ".join(filter(None, ["$module", signature]))
         doc = names[name].replace("\\", "\\\\").replace('"', '\\"')
-        rows.append(f'    {{"{name}", (PyCFunction)(void (*)(void))_wrap__core_{name}, {flags}, "{name}({parameters})\\n--\\n\\n{doc}"}},')
+        function = f"(PyCFunction)(void (*)(void))_wrap__core_{name}"
+        rows.append(f'    {{"{name}", {function}, {flags}, "{name}({parameters})\\n--\\n\\n{doc}"}},')
     if len(rows) != len(names):
         raise Changed(f"the method table has {len(rows)} rows and not {len(names)}")
     return "#define PSB_GOPY_METHODS \\\n" + " \\\n".join(rows) + "\n"
