@@ -61,6 +61,12 @@ def test_calling(tmp_path: Path) -> None:
     assert "8 threads calling" in measures
 
 
+def test_awaiting(tmp_path: Path) -> None:
+    measures = measured(tmp_path, "awaiting")
+    assert "async call, small" in measures
+    assert measures["200 async calls at once, each"]["peer"] == "nothing"
+
+
 def test_inside_and_memory(tmp_path: Path) -> None:
     measures = measured(tmp_path, "inside", "memory")
     assert measures["open+close, landlock"]["goal"] == 1.6
