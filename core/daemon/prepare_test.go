@@ -112,7 +112,7 @@ func TestWhatASandboxMustNotWrite(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "home"), 0o755))
 			_, err := Prepare(w.spec)
 			require.Error(t, err)
-			assert.ErrorContains(t, err, w.spec.ProfilePath+":2")
+			assert.ErrorContains(t, err, w.spec.ProfilePath+":3")
 		})
 	}
 }
