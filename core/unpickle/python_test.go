@@ -186,7 +186,7 @@ func TestAcceptedStreamsLoad(t *testing.T) {
 			}
 		}
 	}
-	rounds := 60_000
+	rounds := 20_000
 	if testing.Short() {
 		rounds = 5_000
 	}
