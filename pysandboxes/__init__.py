@@ -6,8 +6,6 @@ The whole surface: :func:`sandboxes` (context manager), :func:`run` (in place of
 Names are looked up on first use, so that ``import pysandboxes`` costs next to nothing.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._context import is_in_sandbox as is_in_sandbox

@@ -1,13 +1,14 @@
 """The application's main file inside a sandboxed interpreter, the way multiprocessing does it.
 
 The file is loaded under the name ``__mp_main__``, so that its ``if __name__ == "__main__":`` block does not run, and
-only when a call first needs something of it: what the main file imports is charged to the profile.
+only when a call first needs something of it: what the main file imports is charged to the profile. It is loaded by an
+import of that name, as any module, so that the guard sees an import and no string that is executed.
 """
 
 from __future__ import annotations
 
 import sys
-from _frozen_importlib import spec_from_loader
+from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import SourceFileLoader
 from _thread import RLock
 from types import ModuleType
@@ -21,8 +22,28 @@ if TYPE_CHECKING:
 NAME = "__mp_main__"
 
 
-class _MainLoader(SourceFileLoader):
-    """Loads the file and leaves no compiled copy of it behind."""
+class _Finder:
+    """Finds the main file, and nothing else."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name != NAME or not _Main.path:
+            return None
+        spec = _Spec(NAME, _Loader(NAME, _Main.path), origin=_Main.path)
+        spec.has_location = True
+        return spec
+
+
+class _Spec(ModuleSpec):
+    """The main file as part of the package it belongs to, where its relative imports start from."""
+
+    @property
+    def parent(self) -> str:
+        return _Main.package
+
+
+class _Loader(SourceFileLoader):
+    """Leaves no compiled copy of the main file behind."""
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
         return None
@@ -45,7 +66,6 @@ class _Main:
 
     path = ""
     package = ""
-    module: ModuleType | None = None
     loading = False
     lock = RLock()
 
@@ -58,6 +78,7 @@ def install(path: str, package: str) -> None:
     _Main.path = path
     _Main.package = package
     sys.modules["__main__"] = LazyMain("__main__")
+    sys.meta_path.insert(0, _Finder)
 
 
 def loading() -> bool:
@@ -68,30 +89,20 @@ def loading() -> bool:
 def load() -> ModuleType:
     """The application's main module, loaded at the first need."""
     with _Main.lock:
-        if _Main.module is not None:
-            return _Main.module
         if not _Main.path:
             raise SandBoxError(
                 "a name of __main__ is needed, but the application has no main file that the sandbox could load "
                 "(a notebook, -c or standard input): put the function into a module"
             )
+        module = sys.modules.get(NAME)
+        if module is not None:
+            return module
         if _Main.package:
             __import__(_Main.package)
-        loader = _MainLoader(NAME, _Main.path)
-        module = ModuleType(NAME)
-        module.__file__ = _Main.path
-        module.__loader__ = loader
-        module.__package__ = _Main.package
-        module.__spec__ = spec_from_loader(NAME, loader, origin=_Main.path)
-        sys.modules[NAME] = _Main.module = module
         _Main.loading = True
         try:
-            loader.exec_module(module)
-        except BaseException:
-            del sys.modules[NAME]
-            _Main.module = None
-            raise
+            __import__(NAME)
         finally:
             _Main.loading = False
-        sys.modules["__main__"] = module
+        module = sys.modules["__main__"] = sys.modules[NAME]
         return module

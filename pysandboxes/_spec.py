@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ._context import Rule
 
 PROFILE = ".py-sandboxes"
+#: The name under which a sandbox imports the application's main file (``_main_module``).
+MAIN_MODULE = "__mp_main__"
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 # Flag of sys.flags -> the interpreter's option for it (those that change what a program's code means).
@@ -66,6 +68,7 @@ def build(
         "package": PACKAGE,
         "binary": binary,
         "target": [main_path] if main_path else [],
+        "target_modules": [MAIN_MODULE],
     }
 
 
@@ -161,7 +164,8 @@ def interpreter_flags() -> list[str]:
     options += [option for name, option in _FLAGS if getattr(sys.flags, name, 0)]
     if sys.flags.bytes_warning:
         options.append("-" + "b" * sys.flags.bytes_warning)
-    options += [f"-W{option}" for option in sys.warnoptions]
+    implied = {"error::BytesWarning", "default::BytesWarning"} if sys.flags.bytes_warning else set()
+    options += [f"-W{option}" for option in sys.warnoptions if option not in implied]
     for name, value in sys._xoptions.items():
         if name not in _OWN_X_OPTIONS:
             options += ["-X", name if value is True else f"{name}={value}"]

@@ -232,7 +232,7 @@ def test_generators(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_blocked_call_blocks_no_other() -> None:
-    blocked = threading.Thread(target=api_targets.sleep, args=(1.0,))
+    blocked = threading.Thread(target=api_targets.sleep, args=(3.0,))
     blocked.start()
     calls = [api_targets.add(number) for number in range(50)]
     assert blocked.is_alive()

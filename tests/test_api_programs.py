@@ -14,7 +14,7 @@ import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-OPEN = "import os, sys, pysandboxes\nfrom pysandboxes import sandbox, sandboxes\nPROFILE = os.environ['PROFILE']\n"
+OPEN = "import os, sys, pysandboxes\nfrom pysandboxes import sandbox, sandboxes\nPROFILE = os.environ.get('PROFILE')  # which the sandbox does not get\n"
 
 
 def main_profile(profile: Path, folder: Path) -> Path:
@@ -324,7 +324,8 @@ if __name__ == "__main__":
 def test_python_sb_from_python(command: list[str], profile: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys, pysandboxes, api_targets\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import pysandboxes, api_targets\n"
         "print(pysandboxes.is_in_sandbox(), api_targets.add(1), sys.argv[1:])\n"
         "with pysandboxes.sandboxes(api_targets.initialise): print(api_targets.INITIALISED)\n"
         "sys.exit(4)\n"
@@ -333,7 +334,6 @@ def test_python_sb_from_python(command: list[str], profile: Path, tmp_path: Path
         [sys.executable, *command, f"--pysandboxes-config={profile}", str(script), "--flag", "argument"],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
     )
     assert (done.stdout, done.returncode) == ("True 2 ['--flag', 'argument']\n['sync']\n", 4), done.stderr
 
