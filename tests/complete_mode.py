@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-COMMAND = Path(sys.executable).with_name("python-sb")
+BIN = Path(sys.executable).parent
 NOBODY = 65534
 
 
@@ -17,12 +18,15 @@ NOBODY = 65534
 class Place:
     """A folder with a profile, where programs run sandboxed and bare.
 
-    ``provider`` is what ``--os-sandbox=`` says; ``None`` leaves the profile's own choice.
+    ``provider`` is what ``--os-sandbox=`` says; ``None`` leaves the profile's own choice. ``bin`` holds python and
+    python-sb. ``user`` is whom the programs run as; ``None`` is the tests' own.
     """
 
     folder: Path
     provider: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    bin: Path = BIN
+    user: int | None = None
 
     def profile(self, text: str) -> Path:
         path = self.folder / ".py-sandboxes"
@@ -43,7 +47,7 @@ class Place:
 
     def command(self, *args: str | Path) -> list[str]:
         provider = [f"--os-sandbox={self.provider}"] if self.provider else []
-        return [str(COMMAND), *provider, *map(str, args)]
+        return [str(self.bin / "python-sb"), *provider, *map(str, args)]
 
     def run(self, *args: str | Path, timeout: float = 60, **kwargs: object) -> subprocess.CompletedProcess[str]:
         """Runs ``python-sb args`` here."""
@@ -51,15 +55,34 @@ class Place:
 
     def bare(self, *args: str | Path, timeout: float = 60, **kwargs: object) -> subprocess.CompletedProcess[str]:
         """Runs the same interpreter on ``args`` without a sandbox."""
-        return self._run([sys.executable, *map(str, args)], timeout, kwargs)
+        return self._run([str(self.bin / "python"), *map(str, args)], timeout, kwargs)
 
     def _run(self, command: list[str], timeout: float, kwargs: dict[str, object]) -> subprocess.CompletedProcess[str]:
         options: dict[str, object] = {"stdin": subprocess.DEVNULL, "cwd": self.folder, "env": self.environ()}
         if "input" in kwargs:
             del options["stdin"]
+        if self.user is not None:
+            options.update(user=self.user, group=self.user, extra_groups=[])
         return subprocess.run(  # type: ignore[call-overload,no-any-return]
             command, capture_output=True, text=True, timeout=timeout, **{**options, **kwargs}
         )
+
+
+def public_environment(folder: Path) -> Path | None:
+    """Makes an environment in folder that every user can run: its bin, or None where no interpreter of this minor
+    version is for everyone (one below a private home is not)."""
+    for candidate in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}", f"/usr/local/bin/python3.{sys.version_info.minor}"):
+        real = Path(candidate).resolve()
+        if real.exists() and all(p.stat().st_mode & 0o001 for p in (real, *real.parents)):
+            break
+    else:
+        return None
+    subprocess.run([real, "-m", "venv", "--without-pip", folder], check=True)
+    package = Path(__file__).resolve().parent.parent / "pysandboxes"
+    site = folder / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    shutil.copytree(package, site / "pysandboxes", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(BIN / "python-sb", folder / "bin" / "python-sb")
+    return folder / "bin"
 
 
 def last_line(text: str) -> str:

@@ -61,7 +61,8 @@ def test_argv(place: Place) -> None:
 def test_options_of_python(place: Place, options: list[str]) -> None:
     place.profile(OPEN)
     code = "import sys; print(sys.flags, sys._xoptions, sys.warnoptions)"
-    same(place, *options, "-c", code)
+    boxed, bare = place.run(*options, "-c", code), place.bare(*options, "-c", code, env={})  # the sandbox's is empty too
+    assert (boxed.returncode, boxed.stdout) == (bare.returncode, bare.stdout), boxed.stderr
 
 
 def test_a_module(place: Place) -> None:

@@ -92,7 +92,20 @@ static bool named(PyObject *filename, const char *text) {
     return filename && PyUnicode_CheckExact(filename) && PyUnicode_CompareWithASCIIString(filename, text) == 0;
 }
 
+/* An allowed eval(str) or exec(str) raises `compile` and then `exec`: the first answer holds for the second, for this one
+ * frame and this one event. */
+static __thread const void *allowed_in;
+
+static const void *running_frame(void) {
+    PyThreadState *ts = PyThreadState_GetUnchecked();
+    PyFrameObject *f = ts ? PyThreadState_GetFrame(ts) : NULL;
+    Py_XDECREF(f); /* its address is only compared */
+    return f;
+}
+
 int psb_eval_check(const char *kind, PyObject *args) {
+    const void *before = allowed_in;
+    allowed_in = NULL;
     if (psb.eval_all && !psb.learn)
         return 0;
     if (psb.phase == PSB_PHASE_BOOT)
@@ -110,6 +123,8 @@ int psb_eval_check(const char *kind, PyObject *args) {
             return 0; /* a traceback looks for its carets; what would run is met at `exec` */
         if (named(PyTuple_GET_ITEM(args, 1), "<string>"))
             kind = "eval";
+    } else if (before && strcmp(kind, "exec") == 0 && before == running_frame()) {
+        return 0;
     }
     if (psb_frame_in(EXEC_FREE) || (strcmp(kind, "compile") == 0 && psb_frame_in(COMPILE_FREE)))
         return 0;
@@ -133,6 +148,8 @@ int psb_eval_check(const char *kind, PyObject *args) {
     psb_answer a;
     psb_ask(&w, &a);
     if (a.allow) {
+        if (strcmp(kind, "eval") == 0)
+            allowed_in = running_frame();
         psb_answer_free(&a);
         return 0;
     }

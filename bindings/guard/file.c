@@ -136,7 +136,12 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
 }
 
 static int open_event(PyObject *args) {
+    static const char *const getpath[] = {"<frozen getpath>", NULL};
     if (PyTuple_GET_SIZE(args) < 3)
+        return 0;
+    /* The interpreter looks for pyvenv.cfg beside itself, before it has an import system, and takes an exception of a
+     * hook for a defect of its own. The names are fixed, and a kernel layer holds them too. */
+    if (psb.phase == PSB_PHASE_BOOT && psb_frame_in(getpath))
         return 0;
     PyObject *flags = PyTuple_GET_ITEM(args, 2);
     int write = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;

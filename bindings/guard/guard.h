@@ -110,6 +110,7 @@ int psb_table_add_file(psb_text path, int bits, int flags);
 int psb_table_add_import(psb_text name, bool deny);
 int psb_table_add_call(psb_text name);
 bool psb_file_allowed(const char *path, size_t n, int need);
+PyObject *psb_file_names(const char *folder, size_t n); /* names beneath it that lead to an entry: a list */
 bool psb_import_allowed(const char *name, size_t n);
 bool psb_call_allowed(int call);
 bool psb_seen(char kind, const char *text, size_t n); /* remembered by psb_remember? */
@@ -207,7 +208,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- shim.c ----------------------------------------------------------------------------------------------------- */
 
-enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_SOCKET };
+enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_SOCKET, SHIM_LISTDIR };
 PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
 PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);

@@ -79,6 +79,8 @@ int psb_install_module(PyObject *name, PyObject *module) {
     }
     if (strcmp(m, "_imp") == 0 && replace(module, "create_builtin", SHIM_CREATE, -1, NULL) < 0)
         return -1;
+    if (strcmp(m, "posix") == 0 && replace(module, "listdir", SHIM_LISTDIR, -1, NULL) < 0)
+        return -1;
     if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(module, "socket.__init__", SHIM_SOCKET, -1, NULL) < 0)
         return -1;
     if (psb.learn && strcmp(m, "os") == 0 && replace_path(module, "_Environ.__getitem__", SHIM_ENV, -1, NULL) < 0)

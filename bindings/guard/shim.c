@@ -99,6 +99,25 @@ done:
     return result;
 }
 
+/* posix.listdir for the import system. A folder that is not exposed itself but holds something that is (the script's, a
+ * module that -m names) is shown to importlib with just those names, or it would find nothing there. */
+static PyObject *call_listdir(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    const char *path = n == 1 && !kwnames && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8(args[0]) : NULL;
+    char text[PSB_PATH_MAX];
+    size_t len;
+    PyErr_Clear();
+    if (path && psb.enforce && !psb.learn && psb_nearest_caller() == PSB_IMPORTLIB &&
+        psb_path_lexical(-1, path, strlen(path), text, &len) && !psb_file_allowed(text, len, PSB_READ)) {
+        psb_note_refused_folder(text, len);
+        PyObject *names = psb_file_names(text, len);
+        if (!names || PyList_GET_SIZE(names))
+            return names;
+        Py_DECREF(names);
+    }
+    return PyObject_Vectorcall(s->original, args, nargsf, kwnames);
+}
+
 /* A sensitive function: judged here, then its category carries to the doors behind it. */
 static PyObject *call_call(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     if (psb_call_check(s->call, PyUnicode_AsUTF8(s->qualname)) < 0)
@@ -132,6 +151,8 @@ static PyObject *shim_vectorcall(PyObject *self, PyObject *const *args, size_t n
         return psb_find_and_load(s->original, args, nargsf, kwnames);
     case SHIM_CREATE:
         return psb_create_module(s->original, args, nargsf, kwnames);
+    case SHIM_LISTDIR:
+        return call_listdir(s, args, nargsf, kwnames);
     case SHIM_SOCKET:
         return psb_socket_init(s->original, args, nargsf, kwnames);
     }

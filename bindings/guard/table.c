@@ -123,6 +123,25 @@ bool psb_file_allowed(const char *path, size_t n, int need) {
     return false;
 }
 
+PyObject *psb_file_names(const char *folder, size_t n) {
+    PyObject *names = PySet_New(NULL);
+    if (n == 1)
+        n = 0; /* the root */
+    for (size_t i = 0; names && i < files.cap; i++) {
+        const slot *e = &files.slots[i];
+        if (!e->s || e->n <= n + 1 || e->s[n] != '/' || memcmp(e->s, folder, n) != 0)
+            continue;
+        const char *name = e->s + n + 1, *end = memchr(name, '/', e->n - n - 1);
+        PyObject *o = PyUnicode_DecodeFSDefaultAndSize(name, end ? end - name : (Py_ssize_t)(e->n - n - 1));
+        if (!o || PySet_Add(names, o) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(o);
+    }
+    PyObject *list = names ? PySequence_List(names) : NULL;
+    Py_XDECREF(names);
+    return list;
+}
+
 /* ---- imports ---- */
 
 int psb_table_add_import(psb_text name, bool deny) {
