@@ -124,15 +124,11 @@ int psb_install_base(void) {
 /* ---- os.environ in a learning run ---- */
 
 int psb_env_read(PyObject *key) {
-    /* What copies the whole mapping asks for every name; only a read of one name is a need. */
+    /* What walks or copies the whole mapping asks for every name; only a read of one name is a need. Within the mapping's
+     * own code the function tells them apart, elsewhere `environ[name]` is written as a subscript. */
+    static const char *const mapping[] = {"os.py", "<frozen os>", "_collections_abc.py", "<frozen _collections_abc>", NULL};
     static const char *const single[] = {"get", "__contains__", "getenv", "getenvb", "setdefault", "pop", NULL};
-    psb_caller caller = psb_nearest_caller();
-    if (caller == PSB_OTHER ? !psb_frame_subscripts() : !psb_frame_function(single) && !psb_frame_subscripts())
-        return 0;
-    if (caller == PSB_STDLIB && !psb_frame_function(single) && psb_charged_caller() != PSB_OTHER)
-        return 0;
-    static const char *const copies[] = {"copy", "items", "values", "__or__", "__ror__", "__repr__", "__eq__", "update", NULL};
-    if (psb_frame_function(copies))
+    if (psb_frame_in(mapping) ? !psb_frame_function(single) : !psb_frame_subscripts())
         return 0;
     PyObject *b = PyUnicode_Check(key) ? PyUnicode_EncodeFSDefault(key) : PyBytes_Check(key) ? Py_NewRef(key) : NULL;
     if (!b) {
