@@ -128,6 +128,8 @@ int psb_env_read(PyObject *key) {
      * own code the function tells them apart, elsewhere `environ[name]` is written as a subscript. */
     static const char *const mapping[] = {"os.py", "<frozen os>", "_collections_abc.py", "<frozen _collections_abc>", NULL};
     static const char *const single[] = {"get", "__contains__", "getenv", "getenvb", "setdefault", "pop", NULL};
+    if (psb.phase == PSB_PHASE_BOOT) /* site's own interest */
+        return 0;
     if (psb_frame_in(mapping) ? !psb_frame_function(single) : !psb_frame_subscripts())
         return 0;
     PyObject *b = PyUnicode_Check(key) ? PyUnicode_EncodeFSDefault(key) : PyBytes_Check(key) ? Py_NewRef(key) : NULL;
