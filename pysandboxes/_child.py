@@ -11,12 +11,12 @@ import sys
 from . import _context, _guard, _main_module, _sandbox
 from ._logs import Forwarder
 from ._serve import Server
-from ._streams import Output, outlet
-from ._wire import STDERR, STDOUT, unpack_settings
+from ._streams import Output, encode, outlet
+from ._wire import LOG, STDERR, STDOUT, unpack_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 #: Ready for the program's own ``from pysandboxes import ...``.
 PRELOADED = (_context, _sandbox, _guard.RestrictedUnpicklingError)
@@ -36,7 +36,7 @@ def main() -> NoReturn:
     (main_path,) = settings.get("main", [""])
     (main_package,) = settings.get("main-package", [""])
     (level,) = settings.get("log-level", ["30"])
-    server = Server(Forwarder(_send_record, _guard.pack, int(level)))
+    server = Server(Forwarder(_send_record, int(level)))
     if "asyncio" in settings:
         server.loop.prepare()
     _main_module.install(main_path, main_package)
@@ -47,8 +47,15 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _send_record(kind: int, record: bytes) -> None:
-    outlet.get().send(kind, record)
+def _send_record(fields: dict[str, Any]) -> None:
+    """Hand over a log record: to the caller of the call it belongs to, else as text on stderr."""
+    target = outlet.get()
+    with target.lock:
+        if target.id:
+            _guard.send(LOG, target.id, _guard.pack(fields))
+        else:
+            text = f"{fields['levelname']}:{fields['name']}:{fields['msg']}\n{fields.get('exc_text', '')}"
+            target.send(STDERR, encode(text.rstrip("\n") + "\n"))
 
 
 def _die(why: str) -> NoReturn:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sys
 
-from ._wire import LOG
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
@@ -35,9 +33,8 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 class Forwarder:
     """Sends the records of the root logger of a sandboxed interpreter; ``level`` is the application's root level."""
 
-    def __init__(self, send: Callable[[int, bytes], None], pack: Callable[[object], bytes], level: int) -> None:
+    def __init__(self, send: Callable[[dict[str, Any]], None], level: int) -> None:
         self._send = send
-        self._pack = pack
         self._level = level
         self._installed = False
 
@@ -69,7 +66,7 @@ class Forwarder:
         if record.exc_info and not record.exc_text:
             formatter = sys.modules["logging"].Formatter()
             fields["exc_text"] = formatter.formatException(record.exc_info)[:MAX_TEXT]
-        self._send(LOG, self._pack({name: value for name, value in fields.items() if value is not None}))
+        self._send({name: value for name, value in fields.items() if value is not None})
 
 
 def handle(fields: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """sys.stdout and sys.stderr of a sandboxed interpreter: what a call prints goes to the caller of that call.
 
 Text is handed over line by line, as a terminal shows it, or when flushed, and in any case before the call's result.
-What is printed outside of any call, or by a thread that outlives its call, goes to the application as call 0.
+What is printed outside of any call, or by a thread that outlives its call, goes to this process's own descriptors 1 and 2,
+which the application reads at any time: the channel of calls is read only while somebody waits for one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 from _thread import RLock
 from contextvars import ContextVar
+from posix import write
 
 from . import _guard
 from ._wire import STDERR, STDOUT
@@ -37,14 +39,17 @@ class Outlet:
 
     def send(self, kind: int, data: bytes) -> None:
         with self.lock:
-            _guard.send(kind, self.id, data)
+            if self.id:
+                _guard.send(kind, self.id, data)
+            else:
+                _write(kind - STDOUT + 1, data)
 
     def flush(self, kind: int) -> None:
         with self.lock:
             parts = self.pending[kind]
             if parts:
                 self.pending[kind] = []
-                _guard.send(kind, self.id, encode("".join(parts)))
+                self.send(kind, encode("".join(parts)))
 
     def close(self) -> None:
         """Hand over what is pending; later output is the application's."""
@@ -63,6 +68,15 @@ def encode(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace")
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[write(descriptor, view) :]
+        except OSError:  # closed: as any output that nobody reads
+            return
 
 
 class _Raw(io.BufferedIOBase):
