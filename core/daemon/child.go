@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -94,7 +96,7 @@ func (c *Child) launch() error {
 	}
 	in := p.spec.Interpreter
 	command, err := p.provider.Prepare(p.policy, providers.Child{
-		Path: in.Executable, Argv: append([]string{in.Executable}, p.spec.PythonArgs...), Env: p.policy.Environ(), Dir: p.spec.Cwd,
+		Path: in.Executable, Argv: append([]string{in.Executable}, p.spec.PythonArgs...), Env: p.environ(), Dir: p.spec.Cwd,
 		Stdin: p.spec.Stdio[0], Stdout: p.spec.Stdio[1], Stderr: p.spec.Stdio[2],
 		Boot: boot, Announce: childAnnounce, Call: childCall,
 		Guard: in.Guard, Preload: in.Preload, Setsid: p.spec.Setsid, InitPath: p.spec.InitPath,
@@ -122,6 +124,24 @@ func (c *Child) launch() error {
 	go c.watch()
 	go c.native()
 	return nil
+}
+
+// environ is the child's environment: the profile's. An interpreter with a user's own site-packages finds them by HOME, or
+// without it by the password file, which is closed; where the profile gives neither HOME nor PYTHONUSERBASE, the latter is
+// added, so that what `pip install --user` installed is there as it is in a plain start.
+func (p *Plan) environ() []string {
+	env := p.policy.Environ()
+	user := p.spec.Interpreter.UserSite
+	if len(user) == 0 {
+		return env
+	}
+	for _, entry := range env {
+		if strings.HasPrefix(entry, "HOME=") || strings.HasPrefix(entry, "PYTHONUSERBASE=") {
+			return env
+		}
+	}
+	base := filepath.Dir(filepath.Dir(filepath.Dir(user[0]))) // BASE/lib/python3.N/site-packages (site.py, _get_path)
+	return append(env, "PYTHONUSERBASE="+base)
 }
 
 // greeting waits for the guard's hello, the end of the process, or the end of patience.

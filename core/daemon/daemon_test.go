@@ -167,6 +167,22 @@ func TestTheEnvironmentIsTheProfiles(t *testing.T) {
 	assert.Equal(t, "yes true\n", out)
 }
 
+func TestTheUsersOwnPackagesAreFoundWithoutAHome(t *testing.T) {
+	for line, want := range map[string]string{"": "/u/.local", "env=HOME=/h\n": "", "env=PYTHONUSERBASE=/b\n": "/b"} {
+		w := newWorld(t, subprocess+line, "waits")
+		w.spec.Interpreter.UserSite = []string{"/u/.local/lib/python3.11/site-packages"}
+		p, err := Prepare(w.spec)
+		require.NoError(t, err)
+		got := ""
+		for _, entry := range p.environ() {
+			if value, found := strings.CutPrefix(entry, "PYTHONUSERBASE="); found {
+				got = value
+			}
+		}
+		assert.Equal(t, want, got, line)
+	}
+}
+
 func TestEveryProcessHasItsOwnSocket(t *testing.T) {
 	w := newWorld(t, subprocess, "two processes")
 	w.start()

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -70,6 +72,9 @@ func run(argv []string, stderr io.Writer) int {
 		return fail(stderr, exitUsage, err)
 	}
 	plan, err := daemon.Prepare(spec)
+	if err == nil && args.Kind == TargetNone && isTerminal(0) {
+		plan, err = ipython(plan, spec)
+	}
 	if err != nil {
 		return fail(stderr, codeOf(err), err)
 	}
@@ -102,6 +107,17 @@ func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 		return 128 + int(status.Signal)
 	}
 	return status.Code
+}
+
+// ipython takes IPython for the prompt where it is installed and the profile lets it in.
+func ipython(plain *daemon.Plan, spec daemon.Spec) (*daemon.Plan, error) {
+	const module = "IPython"
+	files := spec.Interpreter.Module(module, spec.Interpreter.Path)
+	if len(files) == 0 || !plain.Learning() && !plain.Policy().Import(module, "").Allow {
+		return plain, nil
+	}
+	spec.PythonArgs = append(slices.Clone(spec.PythonArgs), "-m", module)
+	return daemon.Prepare(spec)
 }
 
 // codeOf tells a mistake of the user's from a machine that cannot do it.
@@ -158,8 +174,10 @@ func specOf(args *Arguments, in *interpreter.Interpreter, env map[string]string)
 	if err != nil {
 		return daemon.Spec{}, fmt.Errorf("the working directory: %w", err)
 	}
-	// A run that learns may name a profile that is not there yet.
 	path, searched, err := profile.Find(args.Config, "", cwd)
+	if args.Config != "" && args.Learn && errors.Is(err, fs.ErrNotExist) {
+		err = nil // a run that learns may name a profile that is not there yet
+	}
 	if err != nil {
 		return daemon.Spec{}, err
 	}

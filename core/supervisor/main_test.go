@@ -313,6 +313,33 @@ func TestBannerOnATerminal(t *testing.T) {
 	assert.FileExists(t, filepath.Join(in.project, ".py-sandboxes"))
 }
 
+func TestIPythonIsThePromptWhereItMayBe(t *testing.T) {
+	in := install(t, "")
+	module := filepath.Join(in.root, "env/site/IPython")
+	require.NoError(t, os.MkdirAll(module, 0o755))
+	for _, file := range []string{"__init__.py", "__main__.py"} {
+		require.NoError(t, os.WriteFile(filepath.Join(module, file), nil, 0o644))
+	}
+	s, _ := terminal(t, in.cmd("-q"))
+	s.expect(`["-q"]`)
+	_ = s.cmd.Wait()
+	s, _ = terminal(t, in.cmd("--python-import=IPython", "-q"))
+	s.expect(`["-q" "-m" "IPython"]`)
+	_ = s.cmd.Wait()
+	out, _, _ := in.run("--python-import=IPython")
+	assert.Equal(t, "[]\n", out, "a program on stdin is no prompt")
+}
+
+func TestLearningMayNameANewProfile(t *testing.T) {
+	in := install(t, "")
+	_, stderr, code := in.run("--pysandboxes-config=new", "-c", "exit 0")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, stderr, in.project+"/new")
+	_, stderr, code = in.run("--learn", "--pysandboxes-config=new", "-c", "exit 0")
+	assert.Equal(t, 0, code, stderr)
+	assert.FileExists(t, filepath.Join(in.project, "new"))
+}
+
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	in := install(t, "")
 	c := exec.Command("/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`, in.command, "-c", "wait SIGTERM")
