@@ -46,15 +46,17 @@ class Call:
         self.thread = get_ident()
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
-        self.done: LockType = allocate_lock()
-        self.done.acquire()
+        # Held by who waits for the end of the call; made by the one who waits, since hardly any call is waited for so.
+        self.done: LockType | None = None
 
     def let_go(self) -> None:
         """Nobody has to wait for this call any more: it is over, or cancelled, or both at a time."""
-        try:
-            self.done.release()
-        except RuntimeError:
-            return
+        done = self.done
+        if done is not None:
+            try:
+                done.release()
+            except RuntimeError:
+                return
 
 
 class Server:
@@ -63,6 +65,7 @@ class Server:
     def __init__(self, forwarder: Forwarder) -> None:
         self.calls: dict[int, Call] = {}
         self.main = get_ident()
+        self.draining = allocate_lock()
         self.loop = LoopThread()
         self.sources = SourceReader()
         self.generators = Table()
@@ -105,10 +108,15 @@ class Server:
 
     def drain(self) -> None:
         """Wait for the calls that were not cancelled."""
-        while waited := [call for call in list(self.calls.values()) if not call.cancelled]:
-            for call in waited:
-                call.done.acquire()
-                call.done.release()
+        with self.draining:
+            while waited := [call for call in list(self.calls.values()) if not call.cancelled]:
+                for call in waited:
+                    done = allocate_lock()
+                    done.acquire()
+                    call.done = done
+                    # Whoever ends the call takes it out of the table, or marks it, before looking for the lock.
+                    if call.id in self.calls and not call.cancelled:
+                        done.acquire()
 
     def add_worker(self) -> None:
         """A further thread that waits for calls. Where there can be none, calls come one after the other."""

@@ -30,12 +30,20 @@ class Outlet:
     that prints and the end of its call; it may be taken again, since a signal handler or ``__del__`` may print as well.
     """
 
-    __slots__ = ("id", "lock", "pending")
+    __slots__ = ("err", "id", "lock", "out")
 
     def __init__(self, call_id: int) -> None:
         self.id = call_id
         self.lock = RLock()
-        self.pending: dict[int, list[str]] = {STDOUT: [], STDERR: []}
+        self.out: list[str] = []
+        self.err: list[str] = []
+
+    def add(self, kind: int, text: str) -> bool:
+        """Keep a piece of text; True when it is time to hand it over."""
+        with self.lock:
+            parts = self.out if kind == STDOUT else self.err
+            parts.append(text)
+        return "\n" in text or "\r" in text or len(text) > PENDING_LIMIT or len(parts) > PENDING_LIMIT
 
     def send(self, kind: int, data: bytes) -> None:
         with self.lock:
@@ -46,16 +54,20 @@ class Outlet:
 
     def flush(self, kind: int) -> None:
         with self.lock:
-            parts = self.pending[kind]
+            if kind == STDOUT:
+                parts, self.out = self.out, []
+            else:
+                parts, self.err = self.err, []
             if parts:
-                self.pending[kind] = []
                 self.send(kind, encode("".join(parts)))
 
     def close(self) -> None:
         """Hand over what is pending; later output is the application's."""
         with self.lock:
-            self.flush(STDOUT)
-            self.flush(STDERR)
+            if self.out:
+                self.flush(STDOUT)
+            if self.err:
+                self.flush(STDERR)
             self.id = 0
 
 
@@ -141,9 +153,7 @@ class Output(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         target = outlet.get()
-        parts = target.pending[self._kind]
-        parts.append(text)
-        if "\n" in text or "\r" in text or len(text) > PENDING_LIMIT or len(parts) > PENDING_LIMIT:
+        if target.add(self._kind, text):
             target.flush(self._kind)
         return len(text)
 
