@@ -1,0 +1,271 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pysandboxes/pysandboxes/bindings/border"
+	"github.com/pysandboxes/pysandboxes/core/daemon"
+	"github.com/pysandboxes/pysandboxes/core/profile"
+)
+
+func TestARequestWithAnUnknownKeyIsRefused(t *testing.T) {
+	var r openRequest
+	require.NoError(t, read(`{"profile":null,"rules":[["env","A"]],"python_args":["-c","x"],"cwd":"/\udcff"}`, &r))
+	assert.Nil(t, r.Profile)
+	assert.Equal(t, "/\xff", string(r.Cwd))
+	for _, bad := range []string{``, `[]`, `{"profil":"x"}`, `{} {}`, `{"rules":[["a","b"]],"env":[]}`, `{"cwd":1}`} {
+		assert.ErrorContains(t, read(bad, &openRequest{}), "malformed", bad)
+	}
+}
+
+func TestTheFormsOfLearn(t *testing.T) {
+	no := false
+	for raw, want := range map[string]daemon.LearnMode{
+		``:             {},
+		`null`:         {},
+		`false`:        {},
+		`true`:         {On: true},
+		`"/p/profile"`: {On: true, File: "/p/profile"},
+	} {
+		got, err := openRequest{Learn: json.RawMessage(raw), LearnIfMissing: &no}.learning()
+		require.NoError(t, err)
+		assert.Equal(t, want, got, raw)
+	}
+	for _, raw := range []string{`1`, `""`, `["x"]`} {
+		_, err := openRequest{Learn: json.RawMessage(raw)}.learning()
+		assert.ErrorContains(t, err, "learn", raw)
+	}
+}
+
+func TestTasksRunOnceAtATimeAndShareTheirOutcome(t *testing.T) {
+	var (
+		all    tasks
+		runs   int
+		wait   sync.WaitGroup
+		finish = make(chan struct{})
+	)
+	run := func() (int, error) {
+		runs++ // one at a time: the race detector watches
+		<-finish
+		return 7, nil
+	}
+	_, err := all.do("same", run)
+	require.ErrorIs(t, err, border.ErrPending)
+	for range 4 {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for {
+				value, err := all.do("same", run)
+				if !errors.Is(err, border.ErrPending) {
+					assert.NoError(t, err)
+					assert.Equal(t, 7, value)
+					return
+				}
+			}
+		}()
+	}
+	close(finish)
+	wait.Wait()
+	assert.GreaterOrEqual(t, runs, 1)
+}
+
+func TestATaskThatPanicsIsAFault(t *testing.T) {
+	var all tasks
+	_, err := all.do("Broken", func() (int, error) { panic("boom") })
+	for errors.Is(err, border.ErrPending) {
+		_, err = all.do("Broken", func() (int, error) { panic("boom") })
+	}
+	var fault *border.Fault
+	require.ErrorAs(t, err, &fault)
+	assert.Contains(t, string(fault.Message), "Broken")
+}
+
+func TestASandboxThatWasNeverOpened(t *testing.T) {
+	s := &Sandbox{}
+	_, err := s.Ensure()
+	assert.ErrorIs(t, err, daemon.ErrClosed)
+	assert.ErrorIs(t, s.Reload(0), daemon.ErrClosed)
+	assert.NoError(t, s.Stop(true, 0))
+	assert.NoError(t, s.Stop(true, 0), "twice")
+	_, err = s.Provider()
+	assert.ErrorIs(t, err, daemon.ErrClosed)
+	assert.Zero(t, s.Pid())
+	for _, get := range []func() (string, error){s.Stats, s.Notices, s.Denials} {
+		text, err := get()
+		require.NoError(t, err)
+		assert.True(t, json.Valid([]byte(text)), text)
+	}
+	assert.Empty(t, s.LearnReport())
+}
+
+func TestOpenNamesWhatIsWrong(t *testing.T) {
+	for request, want := range map[string]string{
+		`{`:                         "malformed",
+		`{"learn":7}`:               "learn is neither",
+		`{"interpreter":"python3"}`: "absolute",
+	} {
+		_, err := Open(request)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// The kinds by which Python chooses the exception class.
+func TestKindsOfFaults(t *testing.T) {
+	syntax := &profile.SyntaxError{Pos: profile.Position{File: "/p", Line: 3, Col: 1}, Message: "unknown key"}
+	fault := border.AsFault(syntax)
+	assert.Equal(t, border.KindConfig, fault.Kind)
+	assert.EqualValues(t, "/p", fault.File)
+	assert.Equal(t, 3, fault.Line)
+	assert.Equal(t, border.KindConfig, border.AsFault(&daemon.MissingProfileError{Searched: []string{"/p"}}).Kind)
+	assert.Equal(t, border.KindSandBox, border.AsFault(daemon.ErrClosed).Kind)
+}
+
+func TestStreamsCarryOutputAndNeverBlock(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	was := os.Stdout
+	os.Stdout = write
+	s, err := newStreams()
+	os.Stdout = was
+	require.NoError(t, err)
+	stdio := s.stdio()
+	assert.Nil(t, stdio[0])
+	_, err = stdio[1].WriteString("from native code\n")
+	require.NoError(t, err)
+	s.close()
+	s.close()
+	require.NoError(t, write.Close())
+	data, err := io.ReadAll(read)
+	require.NoError(t, err)
+	assert.Equal(t, "from native code\n", string(data))
+}
+
+func TestOutputForAClosedStreamIsDropped(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, read.Close())
+	was := os.Stdout
+	os.Stdout = write
+	s, err := newStreams()
+	os.Stdout = was
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.stdio()[1].Write(make([]byte, 1<<20)) // more than a pipe holds
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		assert.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("the sandbox blocks on an output that nobody takes")
+	}
+	s.close()
+}
+
+// request builds a question about a profile against the machine's python.
+func request(t *testing.T, profileText string, question ...string) string {
+	t.Helper()
+	python := "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip(python + " is missing")
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, ".py-sandboxes")
+	require.NoError(t, os.WriteFile(path, []byte(profileText), 0o600))
+	data, err := json.Marshal(map[string]any{
+		"profile": path, "env": map[string]string{"HOME": folder, "XDG_CACHE_HOME": folder}, "cwd": folder,
+		"interpreter": python, "package": folder, "question": question,
+	})
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestExplainNamesTheRuleOrTheLineToAdd(t *testing.T) {
+	const text = "python-import=json\nexpose-ro=/etc/hostname\nnet=ALLOW|tcp|127.0.0.1|80|OUT\n"
+	for _, c := range []struct {
+		question []string
+		allow    bool
+		rule     string // how the deciding line ends
+		add      string
+	}{
+		{[]string{"import", "json"}, true, ":1", ""},
+		{[]string{"import", "socket"}, false, "", "python-import=socket"},
+		{[]string{"write", "/etc/hostname"}, false, ":2", ""},
+		{[]string{"connect", "127.0.0.1:80"}, true, ":3", ""},
+		{[]string{"connect", "127.0.0.1:81"}, false, "", "net=ALLOW|TCP|127.0.0.1|81|OUT"},
+		{[]string{"env", "TOKEN"}, false, "", "env=TOKEN=${TOKEN}"},
+		{[]string{"eval"}, false, "", "python-api=ALLOW:builtins.eval"},
+	} {
+		raw, err := Explain(request(t, text, c.question...))
+		require.NoError(t, err, c.question)
+		var got explained
+		require.NoError(t, json.Unmarshal([]byte(raw), &got))
+		assert.Equal(t, c.allow, got.Allow, "%v: %s", c.question, raw)
+		if c.allow {
+			assert.Regexp(t, c.rule+"$", string(got.Rule), "%v", c.question)
+		}
+		if c.add != "" {
+			require.NotEmpty(t, got.Add, "%v", c.question)
+			assert.EqualValues(t, c.add, got.Add[0])
+			assert.Contains(t, string(got.Text), c.add)
+		}
+	}
+}
+
+func TestExplainRefusesWhatIsNoQuestion(t *testing.T) {
+	for _, c := range []struct {
+		question []string
+		want     string
+	}{
+		{[]string{"opne", "/x"}, "did you mean open?"},
+		{[]string{"open"}, "open PATH"},
+		{[]string{"open", "/x", "/y"}, "open PATH"},
+		{[]string{"eval", "1"}, "it is: eval"},
+		{[]string{"connect", "127.0.0.1"}, "HOST:PORT"},
+		{[]string{"connect", "127.0.0.1:70000"}, "port"},
+	} {
+		_, err := Explain(request(t, "", c.question...))
+		assert.ErrorContains(t, err, c.want)
+	}
+}
+
+func TestCheckProfileCountsAndLocates(t *testing.T) {
+	raw, err := CheckProfile(request(t, "python-import=json\nexpose-ro=/no/such/place\n"))
+	require.NoError(t, err)
+	var got checked
+	require.NoError(t, json.Unmarshal([]byte(raw), &got))
+	assert.Equal(t, 2, got.Rules)
+	require.Len(t, got.Warnings, 1)
+	assert.Equal(t, 2, got.Warnings[0].Line)
+	_, err = CheckProfile(request(t, "python-imprt=json\n"))
+	fault := border.AsFault(err)
+	assert.Equal(t, border.KindConfig, fault.Kind)
+	assert.Equal(t, 1, fault.Line)
+}
+
+func TestDoctorKnowsEveryProvider(t *testing.T) {
+	raw, err := Doctor()
+	require.NoError(t, err)
+	var got struct {
+		Providers []struct{ Name string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(raw), &got))
+	var names []string
+	for _, p := range got.Providers {
+		names = append(names, p.Name)
+	}
+	assert.Contains(t, names, "landlock")
+	assert.Contains(t, names, "none")
+}
