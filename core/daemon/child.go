@@ -81,17 +81,24 @@ func (c *Child) launch() error {
 		return err
 	}
 	defer boot.Close()
-	announce, childAnnounce, err := pair(unix.SOCK_SEQPACKET, "announce", true)
+	announce, childAnnounce, err := pair(unix.SOCK_SEQPACKET, "announce")
 	if err != nil {
 		return err
 	}
 	defer childAnnounce.Close()
-	var call, childCall *os.File
+	fds := []int{announce} // ours, until they have an owner
+	defer func() {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	var childCall *os.File
 	if p.spec.WithCalls {
-		if call, childCall, err = pair(unix.SOCK_STREAM, "call", false); err != nil {
-			announce.Close()
+		call, theirs, err := pair(unix.SOCK_STREAM, "call")
+		if err != nil {
 			return err
 		}
+		childCall, fds = theirs, append(fds, call)
 		defer childCall.Close()
 	}
 	in := p.spec.Interpreter
@@ -105,22 +112,17 @@ func (c *Child) launch() error {
 		c.process, err = providers.Start(command)
 	}
 	if err != nil {
-		announce.Close()
-		if call != nil {
-			call.Close()
-		}
 		return err
 	}
-	if call != nil {
-		c.conn, err = connect(call, p.policy)
-		if err != nil {
-			announce.Close()
+	if p.spec.WithCalls {
+		if c.conn, err = connect(fds[1], p.policy); err != nil {
 			_ = c.process.Kill()
 			_, _ = c.process.Wait()
 			return err
 		}
 	}
-	c.server.run(announce)
+	fds = nil
+	c.server.run(&socket{announce})
 	go c.watch()
 	go c.native()
 	return nil

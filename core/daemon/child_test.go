@@ -205,6 +205,19 @@ func play(scenario string, args []string) {
 		}
 		g.send(wire.Question{Op: wire.OpLearn, Family: wire.OpFile, Path: args[0], Event: "open", Site: "a.py:3"})
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	case "reads no answer":
+		g.hello()
+		fmt.Println("flooding")
+		q := file("/a")
+		q.Seq = 1
+		data, err := q.Encode()
+		must(err)
+		for range 200 {
+			if _, err := g.socket.Write(data); err != nil {
+				break
+			}
+		}
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "waits":
 		g.hello()
 		fmt.Println("waiting")

@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"fmt"
-	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/transport"
@@ -14,13 +11,7 @@ import (
 )
 
 // connect hands our end of the call socket to the transport, which owns it from here on.
-func connect(call *os.File, pol *policy.Policy) (*transport.Conn, error) {
-	// A descriptor of the transport's own: it reads by plain system calls, without the runtime's poller.
-	fd, err := unix.FcntlInt(call.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	call.Close()
-	if err != nil {
-		return nil, fmt.Errorf("call socket: %w", err)
-	}
+func connect(fd int, pol *policy.Policy) (*transport.Conn, error) {
 	switches, limits := pol.Switches(), pol.Limits()
 	return transport.New(fd, transport.Options{
 		Mode: unpickle.Mode(switches.ResultMode), Guard: switches.ResultGuard, MaxResult: limits.Result, Version: wire.Version,

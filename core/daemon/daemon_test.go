@@ -309,6 +309,14 @@ func TestStopAsksBeforeItKills(t *testing.T) {
 	}
 }
 
+func TestAChildThatReadsNoAnswerHoldsNothingUp(t *testing.T) {
+	w := newWorld(t, subprocess, "reads no answer")
+	c := w.start()
+	began := time.Now()
+	require.NoError(t, c.Stop(false, 0))
+	assert.Less(t, time.Since(began), 2*sendTime+time.Second)
+}
+
 func TestAnUnaskedEndIsWorded(t *testing.T) {
 	w := newWorld(t, subprocess, "waits")
 	c := w.start()

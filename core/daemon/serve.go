@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/wire"
@@ -22,10 +17,7 @@ import (
 
 // maxSockets bounds how many processes of one sandbox may ask at a time. A further one gets no answers, so its guard
 // refuses what its snapshot does not hold.
-const maxSockets = 1024
-
-// drainTime bounds how long messages are still read that the child sent before it ended.
-const drainTime = 2 * time.Second
+const maxSockets = 512
 
 // server answers the question sockets of one child and all its descendants.
 type server struct {
@@ -37,34 +29,33 @@ type server struct {
 	greeted atomic.Bool
 
 	mu       sync.Mutex
-	open     map[*os.File]bool
+	open     map[*socket]bool
 	ended    bool
 	finished sync.WaitGroup // the announce loop and every socket
 }
 
 func newServer(j *judge, recorder *learn.Recorder, logger *slog.Logger) *server {
-	return &server{judge: j, recorder: recorder, logger: logger, hello: make(chan error, 1), open: make(map[*os.File]bool)}
+	return &server{judge: j, recorder: recorder, logger: logger, hello: make(chan error, 1), open: make(map[*socket]bool)}
 }
 
 // run starts to take announcements.
-func (s *server) run(announce *os.File) {
+func (s *server) run(announce *socket) {
 	s.adopt(announce, func() { s.announcements(announce) })
 }
 
-// stop ends all service: what was sent is still read, then every socket is closed. It returns when nothing is left.
+// stop ends all service: what was sent before is still read, then every socket is closed. It returns when nothing is left.
 func (s *server) stop() {
 	s.mu.Lock()
 	s.ended = true
 	for f := range s.open {
-		_ = f.SetReadDeadline(time.Now()) // wakes its reader, which drains and closes
-		_ = f.SetWriteDeadline(time.Now().Add(drainTime))
+		f.end()
 	}
 	s.mu.Unlock()
 	s.finished.Wait()
 }
 
 // adopt runs serve on a goroutine that owns f and recovers at its top. It reports whether there was room.
-func (s *server) adopt(f *os.File, serve func()) bool {
+func (s *server) adopt(f *socket, serve func()) bool {
 	s.mu.Lock()
 	if len(s.open) >= maxSockets+1 {
 		s.mu.Unlock()
@@ -73,8 +64,7 @@ func (s *server) adopt(f *os.File, serve func()) bool {
 	}
 	s.open[f] = true
 	if s.ended {
-		_ = f.SetReadDeadline(time.Now())
-		_ = f.SetWriteDeadline(time.Now().Add(drainTime))
+		f.end()
 	}
 	s.finished.Add(1)
 	s.mu.Unlock()
@@ -94,15 +84,15 @@ func (s *server) adopt(f *os.File, serve func()) bool {
 	return true
 }
 
-func (s *server) announcements(announce *os.File) {
+func (s *server) announcements(announce *socket) {
 	for {
-		socket, err := receiveSocket(announce)
+		asking, err := announce.receiveSocket()
 		switch {
 		case errors.Is(err, errAnnounce):
 			s.logger.Warn("a process of the sandbox sent no question socket where one belongs")
 		case err != nil:
 			return
-		case !s.adopt(socket, func() { s.questions(socket) }):
+		case !s.adopt(asking, func() { s.questions(asking) }):
 			s.logger.Warn("too many processes of the sandbox ask at once", "limit", maxSockets)
 		}
 	}
@@ -112,14 +102,10 @@ func (s *server) announcements(announce *os.File) {
 var messages = sync.Pool{New: func() any { b := make([]byte, wire.MaxMessage+1); return &b }}
 
 // questions answers one process until it ends or breaks the protocol.
-func (s *server) questions(f *os.File) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
+func (s *server) questions(f *socket) {
 	for first := true; ; first = false {
 		buf := messages.Get().(*[]byte)
-		n, err := receive(raw, *buf)
+		n, err := f.receive(*buf)
 		if err != nil || n == 0 {
 			messages.Put(buf)
 			return
@@ -140,35 +126,13 @@ func (s *server) questions(f *os.File) {
 	}
 }
 
-// receive takes one message. After the deadline that stop sets, what is there already is still taken.
-func receive(raw syscall.RawConn, buf []byte) (n int, err error) {
-	var recvErr error
-	try := func(fd uintptr) bool {
-		for {
-			n, _, _, _, recvErr = unix.Recvmsg(int(fd), buf, nil, unix.MSG_DONTWAIT)
-			if recvErr != unix.EINTR {
-				return recvErr != unix.EAGAIN
-			}
-		}
-	}
-	err = raw.Read(try)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = raw.Control(func(fd uintptr) { try(fd) })
-	}
-	if err != nil {
-		return 0, err
-	}
-	return n, recvErr
-}
-
-func (s *server) reply(f *os.File, a wire.Answer) bool {
+func (s *server) reply(f *socket, a wire.Answer) bool {
 	data, err := a.Encode()
 	if err != nil {
 		s.logger.Error("an answer could not be written", "error", err)
 		return false
 	}
-	_, err = f.Write(data)
-	return err == nil
+	return f.send(data) == nil
 }
 
 // handle gives the answer to a question, whether one is wanted, and whether it is the last of this socket.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,68 +27,80 @@ func sealed(name string, data []byte) (*os.File, error) {
 	return f, nil
 }
 
-// pair makes a socket pair. Our end is left to the runtime's poller where polled, the child's end blocks.
-func pair(kind int, name string, polled bool) (ours, theirs *os.File, err error) {
+// pair makes a socket pair: our end, and the child's to hand over.
+func pair(kind int, name string) (ours int, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s socket: %w", name, err)
+		return -1, nil, fmt.Errorf("%s socket: %w", name, err)
 	}
-	if polled {
-		if err := unix.SetNonblock(fds[0], true); err != nil {
-			unix.Close(fds[0])
-			unix.Close(fds[1])
-			return nil, nil, fmt.Errorf("%s socket: %w", name, err)
-		}
-	}
-	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name+" of the child"), nil
+	return fds[0], os.NewFile(uintptr(fds[1]), name+" of the child"), nil
 }
 
 // errAnnounce is an announcement that is not one byte 'A' with one descriptor.
 var errAnnounce = errors.New("malformed announcement")
 
-// receiveSocket takes one announcement from the child: a byte and the descriptor of a question socket. io.EOF is the end of
-// all processes that could announce; errAnnounce is a message to ignore.
-func receiveSocket(announce *os.File) (*os.File, error) {
-	raw, err := announce.SyscallConn()
-	if err != nil {
-		return nil, err
+// socket is a descriptor that one goroutine reads by plain blocking calls. A question is answered while the program waits
+// for it: by way of the runtime's poller the answer would take twice as long.
+type socket struct{ fd int }
+
+// Close may only be called by the goroutine that reads.
+func (s *socket) Close() { unix.Close(s.fd) }
+
+// receive takes one message; 0 is the end.
+func (s *socket) receive(buf []byte) (int, error) {
+	for {
+		n, _, err := unix.Recvfrom(s.fd, buf, 0)
+		if err != unix.EINTR {
+			return n, err
+		}
 	}
+}
+
+func (s *socket) send(data []byte) error {
+	for {
+		_, err := unix.SendmsgN(s.fd, data, nil, nil, unix.MSG_NOSIGNAL)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// receiveSocket takes one announcement from the child: a byte and the descriptor of a question socket. errEnd is the end of
+// all processes that could announce; errAnnounce is a message to ignore.
+func (s *socket) receiveSocket() (*socket, error) {
 	var (
 		text    [8]byte
 		control [64]byte // room for more than one descriptor, so that extra ones are seen and closed
-		n, oobn int
-		flags   int
-		recvErr error
 	)
-	err = raw.Read(func(fd uintptr) bool {
-		for {
-			n, oobn, flags, _, recvErr = unix.Recvmsg(int(fd), text[:], control[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-			if recvErr != unix.EINTR {
-				return recvErr != unix.EAGAIN
-			}
-		}
-	})
+	n, oobn, flags, _, err := unix.Recvmsg(s.fd, text[:], control[:], unix.MSG_CMSG_CLOEXEC)
+	for err == unix.EINTR {
+		n, oobn, flags, _, err = unix.Recvmsg(s.fd, text[:], control[:], unix.MSG_CMSG_CLOEXEC)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case recvErr != nil:
-		return nil, recvErr
 	case n == 0 && oobn == 0:
 		return nil, errEnd
 	}
 	fds := descriptors(control[:oobn])
-	if n != 1 || text[0] != 'A' || len(fds) != 1 || flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0 || !isQuestionSocket(fds[0]) {
+	if n != 1 || text[0] != 'A' || len(fds) != 1 || flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0 || !isQuestionSocket(fds[0]) ||
+		unix.SetNonblock(fds[0], false) != nil {
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
 		return nil, errAnnounce
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		unix.Close(fds[0])
-		return nil, errAnnounce
-	}
-	return os.NewFile(uintptr(fds[0]), "questions"), nil
+	// A child that asks and asks and reads no answer is left after this, so that no end waits for it.
+	tv := unix.NsecToTimeval(sendTime.Nanoseconds())
+	_ = unix.SetsockoptTimeval(fds[0], unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv)
+	return &socket{fds[0]}, nil
 }
+
+// sendTime bounds one answer; it goes out at once unless a dozen lie unread.
+const sendTime = 2 * time.Second
+
+// end lets no more messages in: a reader that waits wakes, takes what is there, and then finds the end.
+func (s *socket) end() { _ = unix.Shutdown(s.fd, unix.SHUT_RDWR) }
 
 // errEnd says that the last holder of the other end is gone.
 var errEnd = errors.New("no process is left")
