@@ -7,7 +7,6 @@ a task of this loop is told by the second descriptor.
 from __future__ import annotations
 
 import os
-from asyncio import TimerHandle
 
 from . import _core
 from ._call import Reply, cancel, failure, timed_out
@@ -46,7 +45,7 @@ class Pump:
             raise error from None
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting[call_id] = (future, Reply())
-        timer: TimerHandle | None = None
+        timer: asyncio.TimerHandle | None = None
         if timeout is not None:
             timer = self._loop.call_later(timeout, _expire, future, timed_out(name, timeout))
         try:

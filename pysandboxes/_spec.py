@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from base64 import b64encode
+from binascii import b2a_base64
 
 from ._exceptions import ConfigSyntaxError, SandBoxError
 from ._wire import pack_settings
@@ -64,7 +64,7 @@ def build(
         "python_args": [*interpreter_flags(), *(python_args or ()), "-c", boot_source(PACKAGE)],
         "cwd": cwd,
         "learn": learn_of(learn),
-        "extra": b64encode(pack_settings(settings(cwd))).decode(),
+        "extra": b2a_base64(pack_settings(settings(cwd)), newline=False).decode(),
         "package": PACKAGE,
         "binary": binary,
         "target": [main_path] if main_path else [],
