@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -85,4 +86,26 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		require.ErrorAs(t, err, &usage, "%q", tc.argv)
 		assert.ErrorContains(t, err, tc.says)
 	}
+}
+
+// FuzzParse: any command line is understood or refused, and what python gets is the end of what was given, or its options.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", "a.py", "-Ic\x00pass", "--learn\x00-X\x00dev\x00x", "--python-import=a\x00-m\x00m", "--\x00-", "-\x00", "-W", "--=", "--env=A=b\x00-V"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		argv := strings.Split(line, "\x00")
+		got, err := Parse(argv)
+		if err != nil {
+			return
+		}
+		rest := 0 // python's words are the given ones in the given order
+		for _, word := range got.Python {
+			for rest < len(argv) && argv[rest] != word {
+				rest++
+			}
+			require.Less(t, rest, len(argv), "%q is not of %q", word, argv)
+			rest++
+		}
+	})
 }

@@ -32,6 +32,8 @@ All options of python are taken as python takes them. The exit code, or the sign
 is the program's; 2 stands for a command line or a profile that cannot be used,
 125 for a sandbox that cannot be set up.
 
+environment: PYSANDBOXES_LEARN=never forbids learning; PYSANDBOXES_DEBUG=1 logs more.
+
   python-sb --learn app.py      watch a run and write down what it needs
   python-sb app.py              run it with that and nothing else
   pysandboxes explain           which rule decides what
