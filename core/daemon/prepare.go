@@ -29,6 +29,14 @@ type Plan struct {
 // ErrDirect is os-sandbox=none: there is no child, functions are called directly.
 var ErrDirect = errors.New("os-sandbox=none: functions are called directly, without any sandbox")
 
+// SetupError is a machine or an installation that lacks something, where the profile and the request are in order.
+type SetupError struct{ Err error }
+
+func (e *SetupError) Error() string { return e.Err.Error() }
+
+// Unwrap gives what is lacking.
+func (e *SetupError) Unwrap() error { return e.Err }
+
 // Prepare loads the profile of a spec and chooses the provider. The errors are those of a person's making, each with its
 // place and the way out; nothing was started. With [ErrDirect] the plan is still good for its notices and switches.
 func Prepare(spec Spec) (*Plan, error) {
@@ -37,7 +45,7 @@ func Prepare(spec Spec) (*Plan, error) {
 		return nil, err
 	}
 	if err := spec.Interpreter.CheckInstalled(wire.Version); err != nil {
-		return nil, err
+		return nil, &SetupError{err}
 	}
 	p := &Plan{spec: spec}
 	learning, err := p.missing()
@@ -53,10 +61,13 @@ func Prepare(spec Spec) (*Plan, error) {
 	if err := p.policy.CheckProtected(); err != nil {
 		return nil, err
 	}
+	if err := p.choose(); err != nil {
+		return p, err
+	}
 	if spec.ProfilePath != "" {
 		remember(spec.Env, spec.ProfilePath)
 	}
-	return p, p.choose()
+	return p, nil
 }
 
 // missing decides what a start without a profile does; it reports whether the run learns for that reason or because it was
@@ -176,7 +187,7 @@ func (p *Plan) choose() error {
 	}
 	provider, notices, err := providers.Choose(name)
 	if err != nil {
-		return fmt.Errorf("%s%w", place(switches.OSSandboxPos), err)
+		return &SetupError{fmt.Errorf("%s%w", place(switches.OSSandboxPos), err)}
 	}
 	p.provider = provider
 	if p.Learning() {

@@ -76,7 +76,7 @@ func run(argv []string, stderr io.Writer) int {
 		plan, err = ipython(plan, spec)
 	}
 	if err != nil {
-		return fail(stderr, codeOf(err), err)
+		return refused(stderr, err)
 	}
 	for _, notice := range plan.Notices() {
 		fmt.Fprintf(stderr, "python-sb: %s\n", notice)
@@ -120,17 +120,20 @@ func ipython(plain *daemon.Plan, spec daemon.Spec) (*daemon.Plan, error) {
 	return daemon.Prepare(spec)
 }
 
-// codeOf tells a mistake of the user's from a machine that cannot do it.
-func codeOf(err error) int {
-	var (
-		syntax  *profile.SyntaxError
-		missing *daemon.MissingProfileError
-		forbids *daemon.LearnForbiddenError
-	)
-	if errors.As(err, &syntax) || errors.As(err, &missing) || errors.As(err, &forbids) {
-		return exitUsage
+// errNone is os-sandbox=none for a whole program.
+var errNone = errors.New("os-sandbox=none holds nothing, and python-sb runs no program without a sandbox\n" +
+	"Use os-sandbox=auto, os-sandbox=subprocess for the Python layer alone, or python itself")
+
+// refused prints why a sandbox cannot be prepared. A machine that cannot do it is told from a mistake of the user's.
+func refused(stderr io.Writer, err error) int {
+	var setup *daemon.SetupError
+	switch {
+	case errors.Is(err, daemon.ErrDirect):
+		return fail(stderr, exitUsage, errNone)
+	case errors.As(err, &setup):
+		return fail(stderr, exitStart, err)
 	}
-	return exitStart
+	return fail(stderr, exitUsage, err)
 }
 
 // command gives the path by which python-sb was started.

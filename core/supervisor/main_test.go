@@ -87,6 +87,8 @@ func TestErrorsHaveAPlaceAndAWayOut(t *testing.T) {
 		"option":          {words("--lern", "x.py"), 2, words("python-sb: unknown option --lern\nDid you mean --learn?")},
 		"rule":            {words("--expose-ro", "x.py"), 2, words("the rule --expose-ro needs a value")},
 		"value of a rule": {words("--os-sandbox=landlok", "x.py"), 2, words("command line", "landlock")},
+		"no sandbox":      {words("--os-sandbox=none", "x.py"), 2, words("python-sb: os-sandbox=none holds nothing", "os-sandbox=subprocess for the Python layer alone")},
+		"own profile":     {words("--expose-rw=.", "x.py"), 2, words("could rewrite its own rules")},
 		"named profile":   {words("--pysandboxes-config=nope", "x.py"), 2, words(in.project + "/nope")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +100,15 @@ func TestErrorsHaveAPlaceAndAWayOut(t *testing.T) {
 			}
 		})
 	}
-	require.NoError(t, os.WriteFile(profile, []byte("\nexpose-r=./data\n"), 0o644))
+	guard := filepath.Join(in.root, "env/package/_guard.so")
+	require.NoError(t, os.Rename(guard, guard+".away"))
 	_, stderr, code := in.run("x.py")
+	assert.Equal(t, 125, code)
+	assert.Contains(t, stderr, "holds no guard for Python 3.11")
+	require.NoError(t, os.Rename(guard+".away", guard))
+
+	require.NoError(t, os.WriteFile(profile, []byte("\nexpose-r=./data\n"), 0o644))
+	_, stderr, code = in.run("x.py")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, stderr, profile+":2:")
 	assert.Contains(t, stderr, "^")
