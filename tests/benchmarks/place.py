@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import compileall
+import importlib.util
 import os
 import platform
 import subprocess
@@ -43,6 +45,15 @@ class Place:
         for number in range(FILES):
             (self.folder / "data" / f"{number:02}.txt").write_text("a line of text\n" * 20)
         self.profile.write_text(PROFILE.format(here=HERE, folder=self.folder))
+        self._compile()
+
+    def _compile(self) -> None:
+        """Bytecode for the package and for what is here, as pip makes it: or each start would compile anew, where neither
+        the sandbox nor PYTHONDONTWRITEBYTECODE lets the interpreter keep it."""
+        package = importlib.util.find_spec("pysandboxes")
+        assert package is not None and package.origin is not None
+        for folder in (Path(package.origin).parent, HERE):
+            compileall.compile_dir(folder, maxlevels=0, quiet=2)
 
     @property
     def profile(self) -> Path:
