@@ -4,6 +4,9 @@ package audit
 var processCalls = []Call{
 	{Name: "os.kill", Aliases: twin("kill"), Category: ProcessControl, Event: "os.kill", Why: "signals other processes of the user"},
 	{Name: "os.killpg", Aliases: twin("killpg"), Category: ProcessControl, Event: "os.killpg", Why: "signals a process group"},
+	{Name: "subprocess.Popen.send_signal", Aliases: []string{"subprocess.Popen.terminate", "subprocess.Popen.kill", "multiprocessing.Process.terminate", "multiprocessing.Process.kill"},
+		Category: ProcessControl, With: ProcessExec, Shim: []Target{{"subprocess", "Popen.send_signal"}, {"multiprocessing.popen_fork", "Popen._send_signal"}}, Outer: true,
+		Why: "who may start a program may end it (a timeout of run does); the program could signal as well"},
 	{Name: "signal.pthread_kill", Aliases: []string{"_signal.pthread_kill"}, Category: ProcessControl, Event: "signal.pthread_kill", Why: "signals a thread; a wrong number crashes"},
 	{Name: "signal.pidfd_send_signal", Aliases: []string{"_signal.pidfd_send_signal"}, Category: ProcessControl,
 		Shim: []Target{{"_signal", "pidfd_send_signal"}, {"signal", "pidfd_send_signal"}}, Why: "no event"},

@@ -40,6 +40,7 @@ var FileShims = []FileShim{
 	{Target{"readline", "read_init_file"}, "o0", "opened by the C library"},
 	{Target{"readline", "read_history_file"}, "o0", "opened by the C library"},
 	{Target{"readline", "write_history_file"}, "w0", "opened by the C library"},
+	{Target{"readline", "append_history_file"}, "w1", "opened by the C library"},
 	{Target{"_dbm", "open"}, "o0", "opened by the C library"},
 	{Target{"_gdbm", "open"}, "o0", "opened by the C library"},
 }

@@ -28,6 +28,7 @@ type Call struct {
 	Category   Category
 	Event      string   // audit event that covers it, "" if none does
 	Shim       []Target // functions to shim, where no event says enough
+	With       Category // any grant of this category grants it too, where no rule speaks of it
 	Outer      bool     // a grant carries to the inner events of the category
 	StdlibFree bool     // not charged when the nearest Python frame is standard library
 	Since      string   // first CPython that has it, "" before 3.11

@@ -13,6 +13,7 @@ type callRules struct {
 	allowFn, denyFn   map[string]int
 	allowCat, denyCat map[audit.Category]int
 	allowAll, denyAll int
+	granted           map[audit.Category]int // a rule that allows some function of the category
 }
 
 func (c *compiler) addCall(r *profile.Rule) error {
@@ -65,7 +66,17 @@ func (m *callRules) put(r *profile.Rule, deny bool, target string, n int) error 
 	return nil
 }
 
-func (c *compiler) finishCalls() error { return nil }
+// finishCalls notes which categories are open at all.
+func (c *compiler) finishCalls() error {
+	granted := map[audit.Category]int{}
+	for i := range audit.Calls {
+		if v := c.calls.decide(&audit.Calls[i]); v.allow && v.line > 0 {
+			granted[audit.Calls[i].Category] = first(granted[audit.Calls[i].Category], v.line)
+		}
+	}
+	c.calls.granted = granted
+	return nil
+}
 
 // verdict is the outcome of one level.
 type verdict struct {
@@ -95,11 +106,14 @@ func (m *callRules) wider(cat audit.Category) verdict {
 }
 
 // decide is the verdict on one registered function.
-func (m *callRules) decide(call audit.Call) verdict {
+func (m *callRules) decide(call *audit.Call) verdict {
 	if v := m.function(call.Name); v.line > 0 {
 		return v
 	}
-	return m.wider(call.Category)
+	if v := m.wider(call.Category); v.line > 0 {
+		return v
+	}
+	return verdict{true, m.granted[call.With]}
 }
 
 // Call decides on a sensitive call. names are the functions on the way, the outermost first (subprocess.run, then
@@ -126,7 +140,9 @@ func (p *Policy) Call(names []string, event string) Decision {
 		call, known := audit.Lookup(name)
 		v := verdict{true, m.allowAll}
 		if known {
-			v = m.wider(call.Category)
+			if v = m.wider(call.Category); v.line == 0 {
+				v = verdict{true, m.granted[call.With]}
+			}
 		} else if m.denyAll > 0 {
 			v = verdict{false, m.denyAll}
 		}
@@ -174,15 +190,7 @@ var categoryNotes = map[audit.Category]string{
 
 // Grants tells that some function of a category is allowed.
 func (p *Policy) Grants(cat audit.Category) bool {
-	for i := range audit.Calls {
-		if audit.Calls[i].Category != cat {
-			continue
-		}
-		if v := p.calls.decide(audit.Calls[i]); v.allow && v.line > 0 {
-			return true
-		}
-	}
-	return false
+	return p.calls.granted[cat] > 0
 }
 
 // GrantsExec tells that some function that starts a program or copies the process is allowed.

@@ -18,7 +18,7 @@ func (p *Policy) Eval(kind string) Decision {
 		return d
 	}
 	call, _ := audit.Lookup(name)
-	v := p.calls.decide(call)
+	v := p.calls.decide(&call)
 	if v.allow && v.line > 0 {
 		d := p.allow("eval", kind, kind, v.line)
 		d.Category = string(audit.DynamicCode)

@@ -127,6 +127,8 @@ func TestCalls(t *testing.T) {
 		"outer carries":              {[]string{"python-api=ALLOW:subprocess.run"}, []string{"subprocess.run>subprocess.Popen>_posixsubprocess.fork_exec"}, []string{"subprocess.Popen"}},
 		"inner is enough":            {[]string{"python-api=ALLOW:subprocess.Popen"}, []string{"subprocess.run>subprocess.Popen"}, nil},
 		"the outermost rule decides": {[]string{"python-api=ALLOW:subprocess.run, DENY:subprocess.Popen"}, []string{"subprocess.run>subprocess.Popen"}, []string{"subprocess.call>subprocess.Popen"}},
+		"who starts may end":         {[]string{"python-api=ALLOW:subprocess.run"}, []string{"subprocess.Popen.kill"}, []string{"os.kill"}},
+		"unless a rule says no":      {[]string{"python-api=ALLOW:subprocess.run, DENY:process-control"}, nil, []string{"subprocess.Popen.send_signal"}},
 		"denied outer":               {[]string{"python-api=ALLOW:process-exec, DENY:subprocess.run"}, []string{"subprocess.Popen"}, []string{"subprocess.run>subprocess.Popen"}},
 	} {
 		pol := newWorld(t).policy(t, c.rules...)

@@ -83,7 +83,7 @@ func (p *Policy) importDenials() []string {
 func (p *Policy) callNames() []string {
 	var out []string
 	for i := range audit.Calls {
-		if v := p.calls.decide(audit.Calls[i]); v.allow && v.line > 0 {
+		if v := p.calls.decide(&audit.Calls[i]); v.allow && v.line > 0 {
 			out = append(out, audit.Calls[i].Name)
 		}
 	}
