@@ -205,7 +205,7 @@ class sandboxes:
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None) -> None:
         live = self._leave()
         if live is not None:
-            live.close()
+            live.close(hurried=kind is not None and issubclass(kind, KeyboardInterrupt))
 
     async def __aenter__(self) -> Handle:
         self._begin()
@@ -256,6 +256,7 @@ def run(
     """
     import asyncio
 
+    scope = None
     try:
         scope = sandboxes(
             init_fn,
@@ -268,15 +269,11 @@ def run(
             **rules,
         )
         scope._package = None if inside() else _calling_package()
-        scope.__enter__()
-    except BaseException:
-        if hasattr(main, "close"):
-            main.close()  # or Python warns that it was never awaited
-        raise
-    try:
-        return asyncio.run(main, debug=debug)
+        with scope:
+            return asyncio.run(main, debug=debug)
     finally:
-        scope.__exit__(None, None, None)
+        if (scope is None or scope._live is None) and hasattr(main, "close"):
+            main.close()  # where it never ran, Python would warn that it was not awaited
 
 
 def _run_init(init_fn: Callable[[], object]) -> None:

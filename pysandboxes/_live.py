@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: Seconds that running calls have to finish when a sandbox is left.
 DRAIN_TIMEOUT = 30.0
+HURRIED_TIMEOUT = 1.0
 CLOSED = "this sandbox is closed: its `with sandboxes()` block has ended"
 FORKED = (
     "this process was forked from the one that opened the sandbox, which belongs to that one: open a sandbox in this process, "
@@ -84,8 +85,11 @@ class Live:
             self._ready = False
             self.start()
 
-    def close(self) -> None:
-        """End the sandbox; running calls finish first, where it is closed gracefully."""
+    def close(self, *, hurried: bool = False) -> None:
+        """End the sandbox; running calls finish first, where it is closed gracefully.
+
+        ``hurried``: somebody pressed Ctrl-C and waits for the end; calls get a moment only.
+        """
         with self._lock:
             was_open, self.open = self.open, False
             if self in _context.opened:
@@ -93,7 +97,7 @@ class Live:
         if not was_open or self.forked:
             return
         try:
-            self.native.stop(self._graceful, DRAIN_TIMEOUT)
+            self.native.stop(self._graceful, HURRIED_TIMEOUT if hurried else DRAIN_TIMEOUT)
         finally:
             self._drop_pumps()
         report = self.native.learn_report()

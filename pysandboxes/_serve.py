@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+#: Numbers of cancelled calls that are remembered until those calls are met.
+MAX_EARLY = 1000
 CO_GENERATOR = 0x20
 CO_ASYNC_GENERATOR = 0x200
 
@@ -64,6 +66,7 @@ class Server:
 
     def __init__(self, forwarder: Forwarder) -> None:
         self.calls: dict[int, Call] = {}
+        self.cancelled_early: set[int] = set()
         self.main = get_ident()
         self.draining = allocate_lock()
         self.loop = LoopThread()
@@ -127,6 +130,11 @@ class Server:
 
     def perform(self, call_id: int, payload: bytes) -> None:
         call = self.calls[call_id] = Call(call_id)
+        if call_id in self.cancelled_early:
+            self.cancelled_early.discard(call_id)
+            call.cancelled = True
+            self.finish(call, CANCELLED)
+            return
         outlet.set(call.outlet)
         try:
             module, call.name, args, kwargs = loads(payload)
@@ -149,15 +157,14 @@ class Server:
         except BaseException as exc:
             self.fail(call, _unpicklable(call, value, exc))
             return
-        call.outlet.close()
-        _guard.send(CANCELLED if call.cancelled else RESULT, call.id, None if call.cancelled else data)
-        self.over(call)
+        if call.cancelled:
+            self.finish(call, CANCELLED)
+        else:
+            self.finish(call, RESULT, data)
 
     def fail(self, call: Call, exc: BaseException) -> None:
         if call.cancelled:
-            call.outlet.close()
-            _guard.send(CANCELLED, call.id)
-            self.over(call)
+            self.finish(call, CANCELLED)
             return
         recorded = _guard.denials(call.mark)
         rich = rich_form(exc)
@@ -166,11 +173,12 @@ class Server:
         except BaseException as second:
             rich = None
             descriptor = _guard.pack(_bare(exc, second))
-        call.outlet.close()
-        _guard.send(EXCEPTION, call.id, descriptor, rich)
-        self.over(call)
+        self.finish(call, EXCEPTION, descriptor, rich)
 
-    def over(self, call: Call) -> None:
+    def finish(self, call: Call, kind: int, *data: bytes | None) -> None:
+        """Send the last frame of a call, after all that it has printed."""
+        call.outlet.close()
+        _guard.send(kind, call.id, *data)
         self.calls.pop(call.id, None)
         call.task = None
         call.let_go()
@@ -179,7 +187,13 @@ class Server:
         """Cancel a coroutine. A sync function cannot be stopped from outside: what comes of it is thrown away."""
         call = self.calls.get(call_id)
         if call is None:
-            return
+            # Over, or read by another thread that has not come to it yet. It looks there after it has entered its call.
+            if len(self.cancelled_early) >= MAX_EARLY:
+                self.cancelled_early.clear()
+            self.cancelled_early.add(call_id)
+            call = self.calls.get(call_id)
+            if call is None:
+                return
         call.cancelled = True
         call.let_go()
         self.loop.cancel(call)

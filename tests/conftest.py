@@ -77,6 +77,8 @@ def run_program(program: Callable[..., subprocess.Popen[str]]) -> Callable[..., 
     def run(source: str, *arguments: str, stdin: str | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
         process = program(source, *arguments, **options)
         out, err = process.communicate(stdin, timeout=60)
+        if os.environ.get("OS_SANDBOX") == "subprocess":  # says at each start that it is weaker, and why it is in force
+            err = "".join(line for line in err.splitlines(keepends=True) if "=subprocess " not in line)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     return run

@@ -14,7 +14,12 @@ import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-OPEN = "import os, sys, pysandboxes\nfrom pysandboxes import sandbox, sandboxes\nPROFILE = os.environ.get('PROFILE')  # which the sandbox does not get\n"
+# The sandbox does not get the variable, and needs it as little.
+OPEN = """
+import os, sys, pysandboxes
+from pysandboxes import sandbox, sandboxes
+PROFILE = os.environ.get('PROFILE')
+"""
 
 
 def main_profile(profile: Path, folder: Path) -> Path:
@@ -159,6 +164,28 @@ def test_ctrl_c_interrupts_a_waiting_call(program: Callable[..., subprocess.Pope
     assert float(at) - sent < 0.3
     assert process.stdout.readline() == "2\n"
     process.communicate(timeout=20)
+
+
+def test_a_call_that_was_interrupted_does_not_hold_up_the_end(program: Callable[..., subprocess.Popen[str]]) -> None:
+    process = program(
+        OPEN
+        + """
+import api_targets
+if __name__ == "__main__":
+    try:
+        with sandboxes(sandboxes_config=PROFILE):
+            api_targets.add(1)
+            print("ready", flush=True)
+            api_targets.sleep(60)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (out, process.returncode) == ("interrupted\n", 0), err
 
 
 def test_a_fork_of_the_application(run_program: Run) -> None:

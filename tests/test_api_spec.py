@@ -96,7 +96,8 @@ def test_learning_can_be_forbidden(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_the_child_reads_python_as_the_application_does(given: list[str], told: list[str]) -> None:
     script = "from pysandboxes._spec import interpreter_flags; print(interpreter_flags())"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run([sys.executable, *given, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    command = [sys.executable, *given, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd="/")
     assert done.stdout.strip() == repr(told)
 
 
