@@ -154,7 +154,7 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 	reason := ""
 	switch {
 	case n.write && p.protects(n.path) != "":
-		reason = "the folder holds the profile " + p.protects(n.path)
+		reason = "the folder holds the profile " + filepath.Base(p.protects(n.path))
 	case temporary:
 		n.notes = append(n.notes, "the shared temporary folder: other programs' files too")
 		n.risk = Medium
