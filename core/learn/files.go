@@ -154,7 +154,8 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 	reason := ""
 	switch {
 	case n.write && p.protects(n.path) != "":
-		reason = "the folder holds the profile " + filepath.Base(p.protects(n.path))
+		// a kernel rule needs a file that exists when the sandbox starts
+		reason = "the folder holds the profile " + filepath.Base(p.protects(n.path)) + ", so only files that exist; better write into a folder of its own"
 	case temporary:
 		n.notes = append(n.notes, "the shared temporary folder: other programs' files too")
 		n.risk = Medium
