@@ -215,10 +215,12 @@ def compile_c(sources: list[Path], target: Path, root: Path, flags: list[str]) -
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, target.name)
         define = f'-DPSB_VERSION="{version(root)}"'
+        prefix = f"-ffile-prefix-map={root}=."  # the same bytes from any folder
         command = [
             compiler.command,
             *C_FLAGS,
             define,
+            prefix,
             *flags,
             "-shared",
             "-Wl,-s",

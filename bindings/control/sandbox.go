@@ -130,7 +130,11 @@ func (s *Sandbox) Stop(graceful bool, timeoutMs int) error {
 		if s.streams != nil {
 			s.streams.close()
 		}
-		return 0, errors.Join(err, s.writeLearned())
+		err = errors.Join(err, s.writeLearned())
+		s.mu.Lock()
+		s.live, s.plan = nil, nil // a handle that Python keeps holds no policy and no child
+		s.mu.Unlock()
+		return 0, err
 	})
 	return err
 }
@@ -164,10 +168,13 @@ func (s *Sandbox) now() *daemon.Sandbox {
 
 // inForce is the plan that the present child runs under.
 func (s *Sandbox) inForce() *daemon.Plan {
-	if live := s.now(); live != nil {
+	s.mu.Lock()
+	live, plan := s.live, s.plan
+	s.mu.Unlock()
+	if live != nil {
 		return live.Plan()
 	}
-	return s.plan
+	return plan
 }
 
 // Pid is the child's process number, 0 where none runs.
