@@ -70,6 +70,8 @@ int psb_call_check(int call, const char *event) {
         return 0;
     if (caller == PSB_STDLIB && (row->flags & PSB_F_STDLIB_FREE || carried(row->category)))
         return 0;
+    if (psb.partial && strcmp(row->category, "threads") == 0 && psb_frame_serves())
+        return 0; /* the threads that take the calls are ours, not the program's */
     if (psb.learn) {
         learn_call(row, event);
         return 0;

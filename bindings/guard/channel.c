@@ -1,7 +1,8 @@
 /* The call channel of a partial-mode child: frames from and to the application.
  *
  * One thread at a time reads. The thread that served the last call reads the next one, so that a single caller never
- * pays for a thread switch; the others wait as standbys. A watchdog thread (no Python state, no GIL) looks once a
+ * pays for a thread switch; the others wait as standbys. The main thread comes first whenever it is idle: what a standby
+ * has read meanwhile is handed to it, since some things work on the main thread only. A watchdog thread (no Python state, no GIL) looks once a
  * millisecond while calls are coming in, and promotes a standby when a frame has arrived and nobody is reading, which
  * means that a call is taking long. It sleeps when nothing has come for a while.
  */
@@ -16,24 +17,36 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KIND_STOP = 3, KIND_PIECE = 4, KIND_RESULT = 14, KIND_CHUNK = 19 };
+enum { KIND_STOP = 3, KIND_PIECE = 4, KIND_READY = 10, KIND_STDOUT = 11, KIND_STDERR = 12, KIND_RESULT = 14, KIND_CHUNK = 19 };
 #define PART (1 << 20)          /* bytes of a payload in one frame */
 #define FRAME_MAX (PART + 64)   /* bytes of a frame's body */
 #define PAYLOAD_MAX (1LL << 31) /* bytes of a whole payload */
 #define AWAKE_TICKS 100         /* ticks without a frame before the watchdog sleeps */
 
+typedef struct {
+    int64_t kind, id;
+    uint8_t *payload;
+    size_t size;
+} frame;
+
 static struct {
     int fd;
-    pid_t pid;
     pthread_mutex_t mu, send_mu;
-    pthread_cond_t standby, watchdog;
-    bool reading, closed, promote, dozing, started;
-    int waiting;
+    pthread_cond_t standby, main, watchdog;
+    bool reading, closed, forked, promote, dozing, started;
+    bool main_waits, main_next; /* the main thread is idle; it is to become the reader */
+    bool handed;                /* `hand` holds a frame for the main thread */
+    frame hand;
+    int waiting; /* standbys */
     uint64_t frames;
+    /* read ahead; the reader's role guards these */
+    uint8_t buf[1 << 16];
+    size_t from, to;
 } ch = {.fd = -1,
         .mu = PTHREAD_MUTEX_INITIALIZER,
         .send_mu = PTHREAD_MUTEX_INITIALIZER,
         .standby = PTHREAD_COND_INITIALIZER,
+        .main = PTHREAD_COND_INITIALIZER,
         .watchdog = PTHREAD_COND_INITIALIZER};
 
 static void *watch(void *unused) {
@@ -50,10 +63,10 @@ static void *watch(void *unused) {
             return NULL;
         }
         quiet = ch.frames == seen ? quiet + 1 : 0;
-        bool nobody = !ch.reading && ch.waiting > 0 && !ch.promote;
+        bool nobody = !ch.reading && ch.waiting > 0 && !ch.promote && !ch.main_next;
         if (nobody && idle_before && ch.frames == seen) {
             struct pollfd p = {ch.fd, POLLIN, 0};
-            if (poll(&p, 1, 0) == 1) {
+            if (ch.from < ch.to || poll(&p, 1, 0) == 1) {
                 ch.promote = true;
                 pthread_cond_signal(&ch.standby);
             }
@@ -70,14 +83,7 @@ static void *watch(void *unused) {
     }
 }
 
-static void forked(void) { ch.closed = true; }
-
-int psb_channel_open(int fd) {
-    ch.fd = fd;
-    ch.pid = getpid();
-    pthread_atfork(NULL, NULL, forked);
-    return 0;
-}
+static void forked(void) { ch.closed = ch.forked = true; }
 
 static void start_watchdog(void) {
     pthread_t t;
@@ -93,22 +99,32 @@ static void start_watchdog(void) {
     pthread_attr_destroy(&attr);
 }
 
-/* 1: read; 0: the other end is gone; -1: interrupted by a signal before the first byte, or an error. */
-static int read_exact(uint8_t *buf, size_t n, bool *interrupted) {
+/* 1: read; 0: the other end is gone; -1: interrupted by a signal before the first byte. */
+static int read_exact(uint8_t *out, size_t n, bool may_interrupt) {
     size_t have = 0;
-    *interrupted = false;
     while (have < n) {
-        ssize_t r = recv(ch.fd, buf + have, n - have, 0);
+        if (ch.from < ch.to) {
+            size_t k = ch.to - ch.from < n - have ? ch.to - ch.from : n - have;
+            memcpy(out + have, ch.buf + ch.from, k);
+            ch.from += k;
+            have += k;
+            continue;
+        }
+        bool direct = n - have >= sizeof ch.buf; /* large parts go where they belong */
+        ssize_t r = direct ? recv(ch.fd, out + have, n - have, 0) : recv(ch.fd, ch.buf, sizeof ch.buf, 0);
         if (r < 0 && errno == EINTR) {
-            if (have == 0) {
-                *interrupted = true;
+            if (may_interrupt && have == 0)
                 return -1;
-            }
             continue;
         }
         if (r <= 0)
             return 0;
-        have += (size_t)r;
+        if (direct) {
+            have += (size_t)r;
+        } else {
+            ch.from = 0;
+            ch.to = (size_t)r;
+        }
     }
     return 1;
 }
@@ -118,38 +134,66 @@ static void close_channel(void) {
     ch.reading = false;
     ch.closed = true;
     pthread_cond_broadcast(&ch.standby);
+    pthread_cond_signal(&ch.main);
     pthread_cond_signal(&ch.watchdog);
     pthread_mutex_unlock(&ch.mu);
 }
 
-/* Becomes the reader, or learns that the channel is closed. */
-static bool claim(bool *spare) {
+static bool on_main(void) { return pthread_equal(pthread_self(), psb.main_thread); }
+
+/* Becomes the reader (true), is handed a frame (true, *hand), or learns that the channel is closed (false). */
+static bool claim(frame *hand) {
     pthread_mutex_lock(&ch.mu);
     if (!ch.started)
         start_watchdog();
-    if (ch.reading) {
-        ch.waiting++;
-        while (!ch.closed && !(ch.promote && !ch.reading))
-            pthread_cond_wait(&ch.standby, &ch.mu);
-        ch.waiting--;
-        ch.promote = false;
+    if (on_main()) {
+        while (!ch.closed && !ch.handed && ch.reading) {
+            ch.main_waits = true;
+            pthread_cond_wait(&ch.main, &ch.mu);
+        }
+        ch.main_waits = ch.main_next = false;
+        if (ch.handed) {
+            *hand = ch.hand;
+            ch.handed = false;
+            pthread_mutex_unlock(&ch.mu);
+            return true;
+        }
+    } else {
+        if (!ch.reading && ch.main_waits) { /* the main thread first */
+            ch.main_next = true;
+            pthread_cond_signal(&ch.main);
+        }
+        if (ch.reading || ch.main_next || ch.handed) {
+            ch.waiting++;
+            while (!ch.closed && !(ch.promote && !ch.reading))
+                pthread_cond_wait(&ch.standby, &ch.mu);
+            ch.waiting--;
+            ch.promote = false;
+        }
     }
     bool ok = !ch.closed;
     if (ok)
         ch.reading = true;
-    *spare = ch.waiting > 0;
     pthread_mutex_unlock(&ch.mu);
     return ok;
 }
 
-static void release(bool *spare) {
+/* Gives the role up after a frame. true: the frame went to the idle main thread. */
+static bool release(const frame *f, bool *spare) {
     pthread_mutex_lock(&ch.mu);
     ch.reading = false;
     ch.frames++;
     *spare = ch.waiting > 0;
+    bool give = f && ch.main_waits && !ch.handed && !on_main();
+    if (give) {
+        ch.hand = *f;
+        ch.handed = true;
+        pthread_cond_signal(&ch.main);
+    }
     if (ch.dozing)
         pthread_cond_signal(&ch.watchdog);
     pthread_mutex_unlock(&ch.mu);
+    return give;
 }
 
 /* A payload that came in PIECE frames: one call's at a time, since the application sends a call's parts in a row. */
@@ -160,33 +204,31 @@ typedef struct {
 } pieces;
 
 /* Reads one whole call. 1: *payload holds it; 0: closed; -1: interrupted. */
-static int read_frame(int64_t *kind, int64_t *id, uint8_t **payload, size_t *size) {
+static int read_frame(frame *f) {
     static pieces part; /* the reader's role guards it */
     for (;;) {
         uint8_t head[4];
-        bool interrupted;
-        int rc = read_exact(head, 4, &interrupted);
+        int rc = read_exact(head, 4, true);
         if (rc <= 0)
-            return interrupted ? -1 : 0;
+            return rc;
         uint32_t n = (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
         uint8_t *body = n <= FRAME_MAX ? malloc(n ? n : 1) : NULL;
         if (!body)
             return 0;
-        while ((rc = read_exact(body, n, &interrupted)) < 0)
-            ;
+        rc = read_exact(body, n, false);
         mp_reader r = {body, body + n, false};
         uint32_t fields = mp_read_array(&r);
-        *kind = mp_read_int(&r);
-        *id = fields > 1 ? mp_read_int(&r) : 0;
+        f->kind = mp_read_int(&r);
+        f->id = fields > 1 ? mp_read_int(&r) : 0;
         psb_text data = fields > 2 ? mp_read_text(&r) : (psb_text){"", 0};
         if (rc == 0 || r.bad) {
             free(body);
             return 0;
         }
-        if (*kind == KIND_PIECE || part.buf) {
-            if (part.buf && part.id != *id) { /* a CANCEL or STOP between the parts passes as it is */
-                *payload = NULL;
-                *size = 0;
+        if (f->kind == KIND_PIECE || part.buf) {
+            if (part.buf && part.id != f->id) { /* a CANCEL or STOP between the parts passes as it is */
+                f->payload = NULL;
+                f->size = 0;
                 free(body);
                 return 1;
             }
@@ -196,54 +238,57 @@ static int read_frame(int64_t *kind, int64_t *id, uint8_t **payload, size_t *siz
                 return 0;
             }
             memcpy(grown + part.len, data.s, data.n);
-            part = (pieces){grown, part.len + data.n, *id};
+            part = (pieces){grown, part.len + data.n, f->id};
             free(body);
-            if (*kind == KIND_PIECE)
+            if (f->kind == KIND_PIECE)
                 continue;
-            *payload = part.buf;
-            *size = part.len;
+            f->payload = part.buf;
+            f->size = part.len;
             part = (pieces){0};
             return 1;
         }
         memmove(body, data.s, data.n);
-        *payload = body;
-        *size = data.n;
+        f->payload = body;
+        f->size = data.n;
         return 1;
     }
 }
 
 PyObject *psb_channel_recv(void) {
-    int64_t kind = 0, id = 0;
-    uint8_t *payload = NULL;
-    size_t size = 0;
+    frame f = {0};
     bool spare = false;
     for (;;) {
         int rc = 0;
         bool ok;
         Py_BEGIN_ALLOW_THREADS;
-        ok = claim(&spare);
-        if (ok) {
-            rc = read_frame(&kind, &id, &payload, &size);
-            if (rc > 0 && kind == KIND_STOP)
+        ok = claim(&f);
+        if (ok && f.kind) { /* handed over: whoever read it is a standby now */
+            rc = 1;
+            spare = true;
+        } else if (ok) {
+            rc = read_frame(&f);
+            if (rc > 0 && f.kind == KIND_STOP)
                 rc = 0;
             if (rc == 0)
                 close_channel();
-            else
-                release(&spare);
+            else if (release(rc > 0 ? &f : NULL, &spare)) {
+                f = (frame){0};
+                rc = 2;
+            }
         }
         Py_END_ALLOW_THREADS;
         if (!ok || rc == 0) {
-            free(payload);
+            free(f.payload);
             Py_RETURN_NONE;
         }
-        if (rc > 0)
+        if (rc == 1)
             break;
-        if (PyErr_CheckSignals() < 0)
+        if (rc < 0 && PyErr_CheckSignals() < 0)
             return NULL;
     }
-    PyObject *bytes = payload ? PyBytes_FromStringAndSize((char *)payload, (Py_ssize_t)size) : Py_NewRef(Py_None);
-    free(payload);
-    return bytes ? Py_BuildValue("iLNO", (int)kind, (long long)id, bytes, spare ? Py_True : Py_False) : NULL;
+    PyObject *bytes = f.payload ? PyBytes_FromStringAndSize((char *)f.payload, (Py_ssize_t)f.size) : Py_NewRef(Py_None);
+    free(f.payload);
+    return bytes ? Py_BuildValue("iLNO", (int)f.kind, (long long)f.id, bytes, spare ? Py_True : Py_False) : NULL;
 }
 
 /* ---- sending ---- */
@@ -313,7 +358,7 @@ PyObject *psb_channel_send(PyObject *args) {
     PyObject *data_o = Py_None, *more_o = NULL;
     if (!PyArg_ParseTuple(args, "iL|OO:send", &kind, &id, &data_o, &more_o))
         return NULL;
-    if (ch.fd < 0 || getpid() != ch.pid) {
+    if (ch.fd < 0 || ch.forked) {
         PyObject *cls = psb_exception_class("SandBoxError");
         if (cls)
             PyErr_SetString(cls, "this process has no channel to the application (a fork does not inherit it)");
@@ -340,7 +385,7 @@ PyObject *psb_channel_send(PyObject *args) {
             ok = send_frame(KIND_CHUNK, id, &data, from, PART, &more, false);
             from += PART;
         }
-        while (ok && (kind == 11 || kind == 12) && len - from > PART) {
+        while (ok && (kind == KIND_STDOUT || kind == KIND_STDERR) && len - from > PART) {
             ok = send_frame(kind, id, &data, from, PART, &more, false);
             from += PART;
         }
@@ -356,4 +401,25 @@ PyObject *psb_channel_send(PyObject *args) {
     if (!ok)
         return NULL;
     Py_RETURN_NONE;
+}
+
+/* Opens the channel and says READY: from here on calls are taken. 0, or -1 with an exception. */
+int psb_channel_open(int fd) {
+    uint8_t buf[256];
+    mp_writer w = {buf, 4, sizeof buf, false, true};
+    ch.fd = fd;
+    pthread_atfork(NULL, NULL, forked);
+    mp_array(&w, 5);
+    mp_int(&w, KIND_READY);
+    mp_int(&w, 0);
+    mp_str(&w, PSB_VERSION, strlen(PSB_VERSION));
+    mp_int(&w, getpid());
+    mp_str(&w, PY_VERSION, strlen(PY_VERSION));
+    size_t body = w.len - 4;
+    buf[0] = buf[1] = 0, buf[2] = (uint8_t)(body >> 8), buf[3] = (uint8_t)body;
+    struct iovec iov = {buf, w.len};
+    if (!w.bad && write_all(&iov, 1))
+        return 0;
+    PyErr_SetString(PyExc_BrokenPipeError, "the application does not take what the sandbox sends");
+    return -1;
 }

@@ -211,6 +211,23 @@ bool psb_frame_in(const char *const *files) {
     return yes;
 }
 
+bool psb_frame_serves(void) {
+    static const char *const serving[] = {"_serve.py", NULL};
+    PyCodeObject *code = nearest(NULL);
+    bool yes = false;
+    Py_ssize_t n;
+    if (!code)
+        return false;
+    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &n);
+    psb_text p = psb.package;
+    if (!s)
+        PyErr_Clear();
+    else if (p.n && (size_t)n > p.n + 1 && memcmp(s, p.s, p.n) == 0 && s[p.n] == '/')
+        yes = listed(s + p.n + 1, (size_t)n - p.n - 1, serving);
+    Py_DECREF(code);
+    return yes;
+}
+
 bool psb_frame_function(const char *const *names) {
     PyCodeObject *code = nearest(NULL);
     if (!code)

@@ -157,6 +157,7 @@ psb_caller psb_nearest_caller(void);
 psb_caller psb_charged_caller(void); /* PSB_OTHER when any frame outside the standard library is on the stack */
 bool psb_static_import(const char *name, size_t n); /* the running instruction is `import name` */
 bool psb_frame_in(const char *const *files);        /* nearest frame's file below the standard library, NULL-terminated list */
+bool psb_frame_serves(void);                         /* the package's own serving code in a child */
 bool psb_importing(void);                            /* the import system itself is at work */
 bool psb_frame_function(const char *const *names);
 bool psb_frame_subscripts(void);                    /* the running instruction is x[y] */

@@ -43,9 +43,10 @@ static PyObject *arm(PyObject *m, PyObject *Py_UNUSED(a)) {
     (void)m;
     if (!psb.active || !psb.partial)
         return need_partial();
-    if (psb.phase == PSB_PHASE_BOOT && psb.call_fd >= 0)
-        psb_channel_open(psb.call_fd);
+    bool first = psb.phase == PSB_PHASE_BOOT;
     psb_enter_user_phase(); /* one way: nothing leads back */
+    if (first && psb.call_fd >= 0 && psb_channel_open(psb.call_fd) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
