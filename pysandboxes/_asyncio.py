@@ -1,7 +1,8 @@
 """Calls of an event loop: the loop watches the sandbox's socket, so a waiting task costs no thread.
 
 One pump for each loop and sandbox. Threads may read the same socket at the same time; an event that one of them read for
-a task of this loop is told by the second descriptor.
+a task is told by the second descriptor. All loops watch that one, and the first to look at it clears it: so each pump
+that has looked pokes the others.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ class Pump:
     the same number.
     """
 
-    def __init__(self, handle: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, handle: int, loop: asyncio.AbstractEventLoop, pumps: dict[asyncio.AbstractEventLoop, Pump]) -> None:
         self._handle = handle
         self._loop = loop
+        self._pumps = pumps
         self._waiting: dict[int, tuple[asyncio.Future[Reply], Reply]] = {}
         self._writing = False
         socket, wake = _core.call_fds(handle)
@@ -70,12 +72,27 @@ class Pump:
         except RuntimeError as exc:
             self._fail(failure(exc))
             return
+        finally:
+            if len(self._pumps) > 1:
+                for pump in list(self._pumps.values()):
+                    if pump is not self and pump._waiting:
+                        pump._poke()
         self._watch_writing(bool(state & _core.WANT_WRITE))
-        for call_id in list(self._waiting):
-            self._take(call_id)
+        self._take_all()
         if state & _core.ENDED:
             # The socket says so for ever; the other descriptor tells when it is known why.
             self._loop.remove_reader(self._socket)
+
+    def _poke(self) -> None:
+        """Have this pump's loop look for events, from any thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._take_all)
+        except RuntimeError:  # closed: nobody waits there
+            return
+
+    def _take_all(self) -> None:
+        for call_id in list(self._waiting):
+            self._take(call_id)
 
     def _watch_writing(self, wanted: bool) -> None:
         if wanted != self._writing and self._fds:

@@ -190,7 +190,7 @@ class Live:
             with self._pumps_lock:
                 for other in [other for other in self._pumps if other.is_closed()]:
                     self._pumps.pop(other).release()
-                pump = self._pumps[loop] = Pump(self.handle, loop)
+                pump = self._pumps[loop] = Pump(self.handle, loop, self._pumps)
         return pump
 
     def _drop_pumps(self) -> None:

@@ -1,7 +1,7 @@
 """Functions that the tests of the public API call in a sandbox. Imported by both sides, so it imports little."""
 
 # The open() that programs write; importing pathlib would be charged to the profile.
-# ruff: noqa: PTH123
+# ruff: noqa: PTH110, PTH123
 
 from __future__ import annotations
 
@@ -280,3 +280,21 @@ def read_and_hide(path: str) -> None:
         refused = True
     if refused:
         raise ConnectionError("something went wrong")
+
+
+def die_first(marker: str) -> str:
+    """Ends the interpreter the first time it is called."""
+    if not os.path.exists(marker):
+        open(marker, "w").close()
+        os._exit(3)
+    return "second time"
+
+
+@sandbox(idempotent=True)
+def die_first_and_again(marker: str) -> str:
+    return die_first(marker)
+
+
+@sandbox
+def die_first_once(marker: str) -> str:
+    return die_first(marker)

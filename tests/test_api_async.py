@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import api_targets
@@ -113,6 +114,21 @@ def test_threads_and_tasks_share_a_sandbox(profile: Path) -> None:
             assert results == [*range(1, 51)] * 2
 
     pysandboxes.run(main(), sandboxes_config=profile)
+
+
+def test_many_loops_at_one_time_use_one_sandbox(profile: Path) -> None:
+    results: dict[int, list[int]] = {}
+
+    def work(number: int) -> None:
+        results[number] = [asyncio.run(api_targets.aadd(number, step)) for step in range(30)]
+
+    with sandboxes(sandboxes_config=profile):
+        threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert results == {number: [number + step for step in range(30)] for number in range(6)}
 
 
 def test_two_loops_one_after_the_other_use_one_sandbox(profile: Path) -> None:

@@ -157,6 +157,13 @@ def test_a_child_that_died_idle_is_replaced_unseen(profile: Path) -> None:
         assert api_targets.add(1) == 2
 
 
+def test_only_an_idempotent_call_is_made_again(profile: Path, tmp_path: Path) -> None:
+    with sandboxes(sandboxes_config=profile, expose_rw=tmp_path):
+        assert api_targets.die_first_and_again(str(tmp_path / "a")) == "second time"
+        with pytest.raises(SandBoxProtocolError):
+            api_targets.die_first_once(str(tmp_path / "b"))
+
+
 def test_reload_reads_the_profile_again(profile: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("content")
