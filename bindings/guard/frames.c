@@ -211,20 +211,39 @@ bool psb_frame_in(const char *const *files) {
     return yes;
 }
 
-bool psb_frame_serves(void) {
-    static const char *const serving[] = {"_serve.py", NULL};
-    PyCodeObject *code = nearest(NULL);
-    bool yes = false;
-    Py_ssize_t n;
-    if (!code)
-        return false;
-    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &n);
+static bool in_package(PyCodeObject *code, const char **rest, size_t *n) {
+    Py_ssize_t len;
+    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &len);
     psb_text p = psb.package;
-    if (!s)
+    if (!s) {
         PyErr_Clear();
-    else if (p.n && (size_t)n > p.n + 1 && memcmp(s, p.s, p.n) == 0 && s[p.n] == '/')
-        yes = listed(s + p.n + 1, (size_t)n - p.n - 1, serving);
+        return false;
+    }
+    *rest = s + p.n + 1;
+    *n = (size_t)len - p.n - 1;
+    return p.n && (size_t)len > p.n + 1 && memcmp(s, p.s, p.n) == 0 && s[p.n] == '/';
+}
+
+bool psb_frame_serves(void) {
+    static const char *const serving[] = {"_serve.py", "_wire.py", "_child.py", NULL};
+    PyCodeObject *code = nearest(NULL);
+    const char *rest;
+    size_t n;
+    bool yes = code && in_package(code, &rest, &n) && listed(rest, n, serving);
+    Py_XDECREF(code);
+    return yes;
+}
+
+bool psb_outside_serves(void) {
+    PyFrameObject *f = outside_frame();
+    if (!f)
+        return false;
+    PyCodeObject *code = PyFrame_GetCode(f);
+    const char *rest;
+    size_t n;
+    bool yes = in_package(code, &rest, &n);
     Py_DECREF(code);
+    Py_DECREF(f);
     return yes;
 }
 

@@ -158,6 +158,7 @@ psb_caller psb_charged_caller(void); /* PSB_OTHER when any frame outside the sta
 bool psb_static_import(const char *name, size_t n); /* the running instruction is `import name` */
 bool psb_frame_in(const char *const *files);        /* nearest frame's file below the standard library, NULL-terminated list */
 bool psb_frame_serves(void);                         /* the package's own serving code in a child */
+bool psb_outside_serves(void);                       /* ... is the nearest one outside the standard library */
 bool psb_importing(void);                            /* the import system itself is at work */
 bool psb_frame_function(const char *const *names);
 bool psb_frame_subscripts(void);                    /* the running instruction is x[y] */
@@ -169,6 +170,7 @@ int psb_hook(const char *event, PyObject *args, void *unused);
 int psb_file_event(const char *spec, const char *event, PyObject *args);
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event);
 int psb_call_check(int call, const char *event);
+int psb_find_class(int call, PyObject *args); /* pickle.find_class: values are free */
 int psb_eval_check(const char *kind, PyObject *args);
 int psb_net_event(const char *event, PyObject *args);
 int psb_import_check(PyObject *name); /* the finder's own question */
