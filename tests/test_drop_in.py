@@ -147,7 +147,7 @@ signal.pause()
 @pytest.mark.parametrize("handled", [True, False])
 def test_ctrl_c_on_a_terminal(place: Place, handled: bool) -> None:
     place.profile(OPEN)
-    code = "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+    code = "import time\ntry:\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
     if not handled:
         code = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
     pid, terminal = pty.fork()

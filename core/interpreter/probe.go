@@ -35,7 +35,7 @@ type answer struct {
 	Site           []string `json:"site"`
 	UserSite       []string `json:"user_site"`
 	Watch          []string `json:"watch"` // folders and files that say what sys.path is, existing or not
-	PthFolders     []string `json:"pth_folders"`
+	PthCode        []string `json:"pth_code"`
 	ExtSuffix      string   `json:"ext_suffix"`
 	Suffixes       []string `json:"suffixes"`
 	CA             []string `json:"ca"`

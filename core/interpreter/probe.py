@@ -40,7 +40,23 @@ except OSError:
     pass
 
 # 2. sys.path as a normal start has it, without running anything.
-pth_files, pth_folders = [], []
+pth_files, pth_folders, pth_code = [], [], []
+
+
+def code_in(folder):
+    """What of a folder that a `.pth` line names can be imported: its packages and modules. The folder itself is often a
+    whole project, with its secrets and data, and stays closed."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    suffixes = tuple(importlib.machinery.all_suffixes())
+    for entry in entries:
+        if entry.is_dir():
+            if os.path.exists(os.path.join(entry.path, "__init__.py")):
+                pth_code.append(entry.path)
+        elif entry.name.endswith(suffixes):
+            pth_code.append(entry.path)
 
 
 def add(folder, known):
@@ -50,6 +66,7 @@ def add(folder, known):
             known.add(real)
             sys.path.append(real)
             pth_folders.append(real)
+            code_in(real)
 
 
 def editable(folder, name):
@@ -74,7 +91,7 @@ def editable(folder, name):
             continue
         for places in mapping.values():
             for place in [places] if isinstance(places, str) else places:
-                pth_folders.append(place if os.path.exists(place) else place + ".py")
+                pth_code.append(place if os.path.exists(place) else place + ".py")
 
 
 def addpackage(folder, name, known):
@@ -143,8 +160,8 @@ answer = {
     "stdlib": stdlib_path,
     "site": site_folders,
     "user_site": user_site,
-    "watch": watch + pth_files,
-    "pth_folders": pth_folders,
+    "watch": watch + pth_files + pth_folders,
+    "pth_code": pth_code,
     "ext_suffix": importlib.machinery.EXTENSION_SUFFIXES[0],
     "suffixes": importlib.machinery.all_suffixes(),
     "ca": ca,

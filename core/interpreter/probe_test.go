@@ -97,7 +97,7 @@ func TestProbeRunsNothingOfTheEnvironment(t *testing.T) {
 
 func TestProbeReadsWherePthLinesLead(t *testing.T) {
 	exe, site := venv(t)
-	project := tree(t, map[string]string{"src/tool/__init__.py": "", "one.py": "", "pkg/__init__.py": ""})
+	project := tree(t, map[string]string{"src/tool/__init__.py": "", "src/mod.py": "", "src/.env": "", "src/data/x": "", "one.py": "", "pkg/__init__.py": ""})
 	write(t, filepath.Join(site, "a.pth"), project+"/src\n# a comment\n/does/not/exist\n/\n")
 	write(t, filepath.Join(site, "__editable__.x.pth"), "import __editable___x_finder; __editable___x_finder.install()\n")
 	write(t, filepath.Join(site, "__editable___x_finder.py"),
@@ -105,8 +105,10 @@ func TestProbeReadsWherePthLinesLead(t *testing.T) {
 	in, err := Probe(exe, home(t))
 	require.NoError(t, err)
 	assert.Contains(t, in.Path, project+"/src")
-	assert.Subset(t, in.Runtime.Read, []string{project + "/src", project + "/pkg", project + "/one.py"})
-	assert.NotContains(t, in.Runtime.Read, project)
+	assert.Subset(t, in.Runtime.Read, []string{project + "/src/tool", project + "/src/mod.py", project + "/pkg", project + "/one.py"})
+	for _, closed := range []string{project, project + "/src", project + "/src/.env", project + "/src/data"} {
+		assert.NotContains(t, in.Runtime.Read, closed, "only what can be imported")
+	}
 	assert.NotContains(t, in.Runtime.Read, "/")
 	assert.Equal(t, []string{site}, in.Runtime.Site, "a project under work is no installed library")
 }
@@ -122,8 +124,8 @@ func TestProbeIsCachedUntilSomethingChanges(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
+	project := tree(t, map[string]string{"src/x.py": ""})
 	t.Run("a new pth file", func(t *testing.T) {
-		project := tree(t, map[string]string{"src/x.py": ""})
 		write(t, filepath.Join(site, "a.pth"), project+"/src\n")
 		require.Nil(t, store.load())
 		in, err := Probe(exe, env)

@@ -98,11 +98,7 @@ func (a *answer) runtime(exe string) policy.Runtime {
 	}
 	read = append(read, a.Stdlib...)
 	read = append(read, a.Site...)
-	for _, folder := range a.PthFolders {
-		if !tooWide(folder) {
-			read = append(read, folder)
-		}
-	}
+	read = append(read, a.PthCode...)
 	read = append(read, a.TZPath...)
 	for _, path := range a.CA {
 		read = append(read, path)
@@ -136,16 +132,6 @@ func within(list, paths []string) []string {
 		entries[path] = true
 	}
 	return slices.DeleteFunc(present(paths), func(path string) bool { return !entries[path] })
-}
-
-// tooWide reports whether a `.pth` line names a folder that no environment may open.
-func tooWide(folder string) bool {
-	real, err := filepath.EvalSymlinks(folder)
-	if err != nil {
-		return true
-	}
-	home, _ := os.UserHomeDir()
-	return real == "/" || strings.Count(real, "/") < 2 || real == home || strings.HasPrefix(home+"/", real+"/")
 }
 
 func existing(table []need) []string {

@@ -2,7 +2,6 @@ package learn
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -69,8 +68,8 @@ type document struct {
 type span struct{ open, close int }
 
 var (
-	marker       = regexp.MustCompile(`^[ \t]*#[ \t]*<(/?)(learning_[a-z_]+)>[ \t]*$`)
-	markerBroken = regexp.MustCompile(`^[ \t]*#[ \t]*</?[ \t]*learning_`)
+	marker       = lazy(`^[ \t]*#[ \t]*<(/?)(learning_[a-z_]+)>[ \t]*$`)
+	markerBroken = lazy(`^[ \t]*#[ \t]*</?[ \t]*learning_`)
 )
 
 // parseDocument finds the learned blocks of a profile. It reads nothing but the markers: whether the rules are

@@ -1,13 +1,12 @@
 package learn
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/pysandboxes/pysandboxes/core/policy"
 )
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secretWords mark variables that hold something to steal. Matched as words between underscores, and the longer ones
 // anywhere.

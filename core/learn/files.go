@@ -3,7 +3,6 @@ package learn
 import (
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ var looking = map[string]bool{"stat": true, "lstat": true, "access": true, "read
 var naming = map[string]bool{"mkdir": true, "rmdir": true, "remove": true, "unlink": true, "rename": true, "replace": true,
 	"link": true, "symlink": true, "mkfifo": true, "mknod": true, "bind": true}
 
-var processFolder = regexp.MustCompile(`^/proc/[0-9]+(/|$)`)
+var processFolder = lazy(`^/proc/[0-9]+(/|$)`)
 
 // need is what the program needs of one folder, or of one file where the folder must not be opened.
 type need struct {

@@ -2,8 +2,8 @@ package learn
 
 import (
 	_ "embed" // the list of standard modules
-	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pysandboxes/pysandboxes/core/policy"
 )
@@ -68,7 +68,7 @@ var dangerousImports = map[string]struct {
 //go:embed stdlib_modules.txt
 var stdlibList string
 
-var stdlibModules = func() map[string]bool {
+var stdlibModules = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for _, line := range strings.Split(stdlibList, "\n") {
 		if line != "" && !strings.HasPrefix(line, "#") {
@@ -76,11 +76,11 @@ var stdlibModules = func() map[string]bool {
 		}
 	}
 	return out
-}()
+})
 
 // moduleName is what a rule may name. Python's identifiers know more letters, and a profile may hold them; learning
 // asks for a person there, since such names are made to be mistaken for others.
-var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+var moduleName = lazy(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
 // imports learns top-level names, in three groups: dangerous, standard library, and what was installed or is the
 // program's own, with its distribution and version.
@@ -110,7 +110,7 @@ func (g *generaliser) imports(entries []entry) []Learned {
 		}
 		risk, comment := Low, "standard library"
 		group := &standard
-		if !stdlibModules[name] {
+		if !stdlibModules()[name] {
 			if dists == nil {
 				dists = readDistributions(g.o.Runtime.Site)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 // hostName is what a learned rule may name as a host: letters, digits and inner hyphens between dots (RFC 1123), with
 // the underscore that service names have.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_-]{0,62}$`)
+var hostName = lazy(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_-]{0,62}$`)
 
 // protocols are those that a net rule can name.
 var protocols = map[string]string{"tcp": "TCP", "udp": "UDP", "icmp": "ICMP"}

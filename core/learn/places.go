@@ -3,7 +3,6 @@ package learn
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,15 +19,15 @@ var wholesale = []string{
 
 // secretFile matches names of files and folders that hold secrets or the history of a project: the reason why a
 // folder that holds one unobserved is not exposed as a whole.
-var secretFile = regexp.MustCompile(`(?i)^(\.env(\..*)?|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure|\.gnupg|\.kube|\.docker|\.netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|` +
+var secretFile = lazy(`(?i)^(\.env(\..*)?|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure|\.gnupg|\.kube|\.docker|\.netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|` +
 	`\.password-store|\.vault-token|id_(rsa|dsa|ecdsa|ed25519)(\.pub)?|.*\.(pem|key|p12|pfx|jks|keystore|kdbx|ovpn)|(.*[._-])?(secrets?|credentials?|passwords?|passwd|tokens?)([._-].*)?|shadow|` +
 	`\..*_history|cookies(\.sqlite)?|login\.keychain.*)$`)
 
 // codeFolder matches folders whose files are run: writing there outlives the sandbox.
-var codeFolder = regexp.MustCompile(`/(bin|sbin|site-packages|dist-packages|node_modules|\.git|\.venv|venv|hooks|autostart|\.ssh|cron[^/]*|systemd|init\.d|profile\.d)(/|$)`)
+var codeFolder = lazy(`/(bin|sbin|site-packages|dist-packages|node_modules|\.git|\.venv|venv|hooks|autostart|\.ssh|cron[^/]*|systemd|init\.d|profile\.d)(/|$)`)
 
 // startFile matches files that are run at a login or at the next start of a program.
-var startFile = regexp.MustCompile(`/(\.(bashrc|bash_profile|profile|zshrc|zprofile|zshenv|vimrc|gitconfig|pythonrc\.py|inputrc)|authorized_keys|.*\.(py|pth|sh|so|service|desktop)|sitecustomize\.py)$`)
+var startFile = lazy(`/(\.(bashrc|bash_profile|profile|zshrc|zprofile|zshenv|vimrc|gitconfig|pythonrc\.py|inputrc)|authorized_keys|.*\.(py|pth|sh|so|service|desktop)|sitecustomize\.py)$`)
 
 // holds says that path is folder or lies beneath it. Both are clean and absolute.
 func holds(folder, path string) bool {
