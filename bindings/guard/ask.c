@@ -3,7 +3,9 @@
  * Every process makes its own socketpair and hands one end to the supervisor over the announce socket: the first child,
  * each fork at its first question, each exec'd Python. Callers hold the GIL, so one question is under way at a time.
  * Whatever is not a well-formed answer refuses. The socket's inode is compared before each use: a program that puts
- * something else in its place (dup2) gets refusals, not its own answers.
+ * something else in its place (dup2) gets refusals, not its own answers. A program can write to the socket, too: it could
+ * ask about what is allowed and leave the answer there for the guard's next question. So every question has a random
+ * number, and answers to other numbers are passed over.
  */
 #include "guard.h"
 
@@ -11,6 +13,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,7 +22,9 @@
 static int question_fd = -1;
 static ino_t question_ino, announce_ino;
 static volatile bool stale; /* forked since: the socket is the parent's */
-static int64_t sequence;
+static int64_t sequence;    /* of the question under way */
+static uint64_t numbers[32]; /* random, for the questions to come */
+static size_t numbers_left;
 
 static ino_t inode(int fd) {
     struct stat st;
@@ -77,7 +82,6 @@ static int open_socket(void) {
         return -1;
     }
     question_ino = inode(question_fd);
-    sequence = 0;
     stale = false;
     mp_writer w = {0};
     psb_question(&w, "hello", 3, true);
@@ -91,7 +95,10 @@ static int open_socket(void) {
     return ok ? 0 : -1;
 }
 
-static void after_fork(void) { stale = true; }
+static void after_fork(void) {
+    stale = true;
+    numbers_left = 0; /* the parent's to come are not the child's to know */
+}
 
 int psb_ask_start(void) {
     announce_ino = inode(psb.announce_fd);
@@ -112,10 +119,23 @@ static bool connected(void) {
     return question_fd >= 0 && inode(question_fd) == question_ino;
 }
 
+/* A number that a program cannot know before its answer is here; 0 where there is no randomness to be had. */
+static int64_t fresh(void) {
+    if (!numbers_left) {
+        if (getrandom(numbers, sizeof numbers, 0) != (ssize_t)sizeof numbers) /* at most 256 bytes come whole */
+            return 0;
+        numbers_left = sizeof numbers / sizeof *numbers;
+    }
+    int64_t n = (int64_t)(numbers[--numbers_left] & INT64_MAX);
+    return n ? n : 1;
+}
+
 void psb_question(mp_writer *w, const char *op, uint32_t args, bool reply) {
     mp_array(w, args + 2);
-    if (reply && ++sequence <= 0)
-        sequence = 1;
+    if (reply) {
+        sequence = fresh();
+        w->bad |= !sequence;
+    }
     mp_int(w, reply ? sequence : 0);
     mp_str(w, op, strlen(op));
 }
@@ -130,21 +150,19 @@ static bool send_all(const mp_writer *w) {
     return n == (ssize_t)w->len;
 }
 
-static bool receive(psb_answer *a, int64_t expected) {
-    uint8_t *buf = malloc(PSB_MESSAGE_MAX);
-    if (!buf)
-        return false;
+/* Takes one message: 1 it is the answer, 0 it is one to another number, -1 there will be none. */
+static int receive(psb_answer *a, int64_t expected, uint8_t *buf) {
     ssize_t n;
     do
         n = recv(question_fd, buf, PSB_MESSAGE_MAX, MSG_TRUNC);
     while (n < 0 && errno == EINTR);
-    if (n <= 0 || n > PSB_MESSAGE_MAX) {
-        free(buf);
-        return false;
-    }
+    if (n <= 0 || n > PSB_MESSAGE_MAX)
+        return -1;
     mp_reader r = {buf, buf + n, false};
-    bool ok = mp_read_array(&r) == 7 && mp_read_int(&r) == expected;
-    bool allow = ok && mp_read_bool(&r);
+    if (mp_read_array(&r) != 7)
+        return -1;
+    int64_t number = mp_read_int(&r);
+    bool allow = mp_read_bool(&r);
     a->exc = (int)mp_read_int(&r);
     a->err = (int)mp_read_int(&r);
     a->message = mp_read_text(&r);
@@ -154,14 +172,27 @@ static bool receive(psb_answer *a, int64_t expected) {
         a->denial_end = r.p;
     }
     mp_skip(&r); /* scope */
-    a->allow = allow && ok && !r.bad;
-    a->buf = buf;
-    if (!ok || r.bad) {
-        a->denial = NULL;
-        a->message = (psb_text){"", 0};
-        return false;
+    if (r.bad)
+        return -1;
+    if (number != expected)
+        return 0;
+    a->allow = allow;
+    return 1;
+}
+
+#define STRAYS_MAX 1024 /* answers to others' questions that are passed over before giving up */
+
+static bool answered(psb_answer *a, int64_t expected) {
+    uint8_t *buf = malloc(PSB_MESSAGE_MAX);
+    int rc = buf ? 0 : -1;
+    for (int strays = 0; rc == 0 && strays < STRAYS_MAX; strays++) {
+        *a = (psb_answer){0};
+        rc = receive(a, expected, buf);
     }
-    return true;
+    if (rc != 1)
+        *a = (psb_answer){0};
+    a->buf = buf;
+    return rc == 1;
 }
 
 void psb_ask(mp_writer *w, psb_answer *a) {
@@ -169,9 +200,9 @@ void psb_ask(mp_writer *w, psb_answer *a) {
     /* After a fork connected() makes a new socket and asks hello on it first; the engine echoes the number it is sent, so
      * the number given before still fits. */
     int64_t expected = sequence;
-    a->lost = !(connected() && send_all(w) && receive(a, expected));
-    if (a->lost)
-        a->allow = false;
+    bool ok = connected() && send_all(w) && answered(a, expected);
+    a->lost = !ok;
+    a->allow = a->allow && ok;
     free(w->buf);
     *w = (mp_writer){0};
 }
