@@ -21,11 +21,14 @@ typedef struct {
     long port;
 } endpoint;
 
+#define HOST_MAX 1024 /* bytes of a host in a question; a name has 253 at most */
+
+/* What cannot be a host or a port is brought into the question's limits: no rule allows it, and the call itself fails. */
 static void write_endpoint(mp_writer *w, const endpoint *e) {
     mp_str(w, e->op, strlen(e->op));
     mp_str(w, e->proto, strlen(e->proto));
-    mp_bin(w, e->host, e->host_len);
-    mp_int(w, e->port);
+    mp_bin(w, e->host, e->host_len < HOST_MAX ? e->host_len : HOST_MAX);
+    mp_int(w, e->port >= 0 && e->port <= 65535 ? e->port : 0);
 }
 
 static int check(const endpoint *e) {

@@ -199,6 +199,7 @@ var netOps = map[string]struct {
 }{
 	"connect": {"connect to", dirOut}, "sendto": {"sendto", dirOut}, "resolve": {"look-up of", dirOut}, "reverse": {"reverse look-up of", dirOut},
 	"bind": {"bind to", dirIn}, "listen": {"listen on", dirIn},
+	"socket": {"make a socket", dirOut}, // of a kind that no rule can name
 }
 
 // Net decides on a network operation.

@@ -97,6 +97,7 @@ func TestNetMessages(t *testing.T) {
 		{NetQuestion{"resolve", "", "evil.example.com", 0}, []string{"DENIED tcp look-up of evil.example.com:0 OUT"}, "\n    net=ALLOW|TCP|evil.example.com|443|OUT"},
 		{NetQuestion{"connect", "tcp", "169.254.169.254", 80}, []string{"DENIED tcp connect to 169.254.169.254:80 OUT", ".py-sandboxes:1"}, "\n    net=DENY|*|@metadata|*|OUT"},
 		{NetQuestion{"connect", "raw", "127.0.0.1", 0}, []string{"DENIED raw connect", "cannot be granted"}, "cannot be granted."},
+		{NetQuestion{"socket", "raw", "", 29}, []string{"DENIED raw make a socket", "cannot be granted"}, "cannot be granted."},
 		{NetQuestion{"connect", "unix", "/run/x.sock", 0}, []string{"DENIED unix connect to /run/x.sock OUT"}, "\n    expose-rw=/run/x.sock"},
 	} {
 		m := pol.Net(c.q).Message()

@@ -50,7 +50,7 @@ type Question struct {
 
 	Names []string // call: outermost function first
 
-	NetOp string // net: connect, bind, listen, sendto, resolve
+	NetOp string // net: connect, bind, listen, sendto, resolve, reverse, socket (one of a kind that no rule can name)
 	Proto string // net: tcp, udp, icmp, raw, unix
 	Host  string // net: an address, or a name for resolve
 	Port  int    // net
@@ -91,7 +91,7 @@ var subjects = map[Op]subject{
 		func(w *writer, q *Question) { w.strs(q.Names).str(q.Event) }},
 	OpNet: {4,
 		func(r *reader, q *Question) {
-			q.NetOp = r.oneOf("network operation", "connect", "bind", "listen", "sendto", "resolve")
+			q.NetOp = r.oneOf("network operation", "connect", "bind", "listen", "sendto", "resolve", "reverse", "socket")
 			q.Proto = r.oneOf("protocol", "tcp", "udp", "icmp", "raw", "unix")
 			q.Host, q.Port = r.bytes("host", maxName), int(r.uint("port", math.MaxUint16))
 		},

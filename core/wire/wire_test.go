@@ -18,6 +18,8 @@ var questions = []Question{
 	{Seq: 3, Op: OpImport, Name: "tools\n", Hint: "/p/tools.py"},
 	{Seq: 4, Op: OpCall, Names: []string{"subprocess.run", "_posixsubprocess.fork_exec"}, Event: "subprocess.Popen"},
 	{Seq: 5, Op: OpNet, NetOp: "connect", Proto: "tcp", Host: "::1", Port: 65535},
+	{Seq: 5, Op: OpNet, NetOp: "reverse", Proto: "udp", Host: "192.0.2.1"},
+	{Seq: 5, Op: OpNet, NetOp: "socket", Proto: "raw", Port: 29},
 	{Seq: 6, Op: OpEval, Kind: "compile"},
 	{Op: OpLearn, Family: OpFile, Path: "/data/x", Event: "open", Site: "a.py:3", Quiet: true},
 	{Op: OpLearn, Family: OpImport, Name: "json", Site: "a.py:1"},
