@@ -72,6 +72,17 @@ class Table:
         if generator is not None:
             await generator.aclose()
 
+    def operations(self) -> dict[str, Callable[..., Any]]:
+        """What can be done with a generator, by the names that the other side uses."""
+        return {
+            "send": lambda number, value: self.step(number, "send", value),
+            "throw": lambda number, value: self.step(number, "throw", value),
+            "close": self.close,
+            "asend": lambda number, value: self.astep(number, "asend", value),
+            "athrow": lambda number, value: self.astep(number, "athrow", value),
+            "aclose": self.aclose,
+        }
+
     def _get(self, number: int) -> Any:
         try:
             return self._open[number]

@@ -10,11 +10,12 @@ import sys
 
 from . import _context
 from ._exceptions import SandBoxError
+from ._generators import Table, remote_async_generator, remote_generator
 from ._registry import module_of, register
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
     from typing import Any, ParamSpec, TypeVar, overload
 
     from ._live import Live
@@ -177,13 +178,7 @@ def _leads_to(found: Any, wrapper: Any) -> bool:
 def _plain(function: Callable[..., Any], target: Target) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         live = target.sandbox()
-        if live.direct:
-            token = _context.direct.set(True)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                _context.direct.reset(token)
-        return live.call(target, args, kwargs)
+        return _directly(function, args, kwargs) if live.direct else live.call(target, args, kwargs)
 
     return call
 
@@ -192,11 +187,7 @@ def _coroutine(function: Callable[..., Any], target: Target) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
         live = target.sandbox()
         if live.direct:
-            token = _context.direct.set(True)
-            try:
-                return await function(*args, **kwargs)
-            finally:
-                _context.direct.reset(token)
+            return await _directly_awaited(function(*args, **kwargs))
         return await live.acall(target, args, kwargs)
 
     return call
@@ -206,8 +197,10 @@ def _generator(function: Callable[..., Any], target: Target) -> Any:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         live = target.sandbox()
         if live.direct:
-            generator: Generator[Any, Any, Any] = function(*args, **kwargs)
-            return (yield from generator)
+            table = Table()
+            operations = table.operations()
+            number = table.add(function(*args, **kwargs))
+            return (yield from remote_generator(lambda: number, lambda name, given: _directly(operations[name], given, {})))
         return (yield from live.generate(target, args, kwargs))
 
     return call
@@ -217,8 +210,31 @@ def _async_generator(function: Callable[..., Any], target: Target) -> Any:
     def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         live = target.sandbox()
         if live.direct:
-            generator: AsyncGenerator[Any, Any] = function(*args, **kwargs)
-            return generator
+            table = Table()
+            operations = table.operations()
+            number = table.add(function(*args, **kwargs))
+
+            async def start() -> int:
+                return number
+
+            return remote_async_generator(start, lambda name, given: _directly_awaited(operations[name](*given)))
         return live.agenerate(target, args, kwargs)
 
     return call
+
+
+def _directly(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call in the application itself (``os-sandbox=none``), which then counts as being in the sandbox."""
+    token = _context.direct.set(True)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _context.direct.reset(token)
+
+
+async def _directly_awaited(awaitable: Awaitable[Any]) -> Any:
+    token = _context.direct.set(True)
+    try:
+        return await awaitable
+    finally:
+        _context.direct.reset(token)

@@ -26,7 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from _thread import LockType
-    from collections.abc import Callable
     from typing import Any
 
 #: Numbers of cancelled calls that are remembered until those calls are met.
@@ -74,14 +73,7 @@ class Server:
         self.generators = Table()
         self.forwarder = forwarder
         # Operations of our own, by their names in a payload.
-        self.internal: dict[str, Callable[..., Any]] = {
-            "send": lambda number, value: self.generators.step(number, "send", value),
-            "throw": lambda number, value: self.generators.step(number, "throw", value),
-            "close": self.generators.close,
-            "asend": lambda number, value: self.generators.astep(number, "asend", value),
-            "athrow": lambda number, value: self.generators.astep(number, "athrow", value),
-            "aclose": self.generators.aclose,
-        }
+        self.internal = self.generators.operations()
 
     def run(self) -> None:
         """Serve in the main thread; returns when told to stop and the last call is over that somebody waits for."""

@@ -298,3 +298,15 @@ def die_first_and_again(marker: str) -> str:
 @sandbox
 def die_first_once(marker: str) -> str:
     return die_first(marker)
+
+
+@sandbox
+def where_generated() -> Iterator[bool]:
+    yield is_in_sandbox()
+    yield is_in_sandbox()
+
+
+@sandbox
+async def where_generated_async() -> AsyncIterator[bool]:
+    yield is_in_sandbox()
+    yield is_in_sandbox()

@@ -51,7 +51,9 @@ def test_a_function_inside_a_function_is_refused() -> None:
         sandbox(local)
 
 
-@pytest.mark.parametrize("thing", [print, functools.partial(print), object(), int], ids=repr)
+@pytest.mark.parametrize(
+    "thing", [print, functools.partial(print), object(), int], ids=["builtin", "partial", "object", "class"]
+)
 def test_what_is_no_python_function_is_refused(thing: Callable[..., Any]) -> None:
     with pytest.raises(SandBoxError, match=r"module-level function of its own"):
         sandbox(thing)
@@ -185,7 +187,16 @@ def test_os_sandbox_none_calls_directly(fake_sandbox: Fake) -> None:
     assert list(api_targets.count(2)) == [0, 1]
     assert asyncio.run(api_targets.aadd(1, 2)) == 3
 
+    generator = api_targets.count(9)
+    assert (next(generator), generator.send("got"), generator.throw(KeyError())) == (0, 1, -1)
+    for inside in api_targets.where_generated():
+        assert inside
+        assert not pysandboxes.is_in_sandbox()
+
     async def collect() -> list[int]:
+        async for inside in api_targets.where_generated_async():
+            assert inside
+            assert not pysandboxes.is_in_sandbox()
         return [number async for number in api_targets.acount(2)]
 
     assert asyncio.run(collect()) == [0, 1]

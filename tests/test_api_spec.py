@@ -56,7 +56,9 @@ def test_rules_in_code_are_lines_of_a_profile() -> None:
     ]
 
 
-@pytest.mark.parametrize("value", [None, 1.5, {"a": 1}, [None], b"x", object()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, 1.5, {"a": 1}, [None], b"x", object()], ids=["None", "float", "dict", "list", "bytes", "object"]
+)
 def test_a_rule_that_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(ConfigSyntaxError, match=r"code: the rule env= is a \w+"):
         _spec.rules_of({"env": value})
