@@ -111,6 +111,7 @@ def unprivileged(public_bin: Path | None) -> Iterator[Place]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    """A folder of its own in which programs run under python-sb."""
-    return Place(tmp_path)
+def place() -> Iterator[Place]:
+    """A folder of its own in which programs run under python-sb; its name is short, since unix sockets are made in it."""
+    with tempfile.TemporaryDirectory(prefix="psb-") as folder:
+        yield Place(Path(folder))

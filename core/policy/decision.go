@@ -95,13 +95,14 @@ func (d Decision) Message() string {
 		b.WriteString(" " + d.Note)
 	}
 	if !d.Rule.IsZero() {
-		b.WriteString(" Change that line, if this is wanted:\n    " + d.RuleText)
+		b.WriteString("\nIf this is wanted, change that line:\n    " + d.RuleText)
 		return b.String()
 	}
-	for i := len(d.Add) - 1; i > 0; i-- {
-		b.WriteString("\n  (wider: " + d.Add[i] + ")")
+	b.WriteString("\nTo allow it, add")
+	if len(d.Add) > 1 {
+		b.WriteString(" (wider: " + strings.Join(d.Add[1:], "; ") + ")")
 	}
-	b.WriteString(" Add:")
+	b.WriteString(":")
 	for _, a := range d.Also {
 		b.WriteString("\n    " + a)
 	}

@@ -9,6 +9,12 @@ import (
 // evalCalls are the registry's names for the kinds of evaluation.
 var evalCalls = map[string]string{"eval": "builtins.eval", "exec": "builtins.exec", "compile": "builtins.compile"}
 
+var phrases = map[string]string{
+	"eval":    "evaluating a string by eval() or exec()",
+	"exec":    "running a code object by exec() or eval()",
+	"compile": "compiling a string by compile()",
+}
+
 // Eval decides on a string given to eval, exec or compile.
 func (p *Policy) Eval(kind string) Decision {
 	name, known := evalCalls[kind]
@@ -24,7 +30,7 @@ func (p *Policy) Eval(kind string) Decision {
 		d.Category = string(audit.DynamicCode)
 		return d
 	}
-	d := p.refuse("eval", kind, kind, "evaluating a string by "+kind+"() ("+string(audit.DynamicCode)+")", v.line)
+	d := p.refuse("eval", kind, kind, phrases[kind]+" ("+string(audit.DynamicCode)+")", v.line)
 	d.Category = string(audit.DynamicCode)
 	if v.line == 0 {
 		d.Add = []string{"python-api=ALLOW:" + name, "python-api=ALLOW:" + string(audit.DynamicCode)}
