@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +22,9 @@ enum { KIND_STOP = 3, KIND_PIECE = 4, KIND_READY = 10, KIND_STDOUT = 11, KIND_ST
 #define PART (1 << 20)          /* bytes of a payload in one frame */
 #define FRAME_MAX (PART + 64)   /* bytes of a frame's body */
 #define PAYLOAD_MAX (1LL << 31) /* bytes of a whole payload */
+#define SPIN_NS 40000           /* how long a reader looks before it sleeps */
+#define SPIN_MOST 8             /* hits that are remembered */
+#define SPIN_RETRY 32           /* sleeps after which it is tried again */
 #define AWAKE_TICKS 100         /* ticks without a frame before the watchdog sleeps */
 
 typedef struct {
@@ -99,6 +103,31 @@ static void start_watchdog(void) {
     pthread_attr_destroy(&attr);
 }
 
+/* Before it sleeps a reader looks for a short while, giving the processor away in between: being woken costs more than a
+ * small call takes. Looking that found nothing makes it give up for a while. The reader's role guards this. */
+static ssize_t receive(void *p, size_t n) {
+    static int credit = 1, slept;
+    struct timespec start, now;
+    if (credit == 0 && ++slept >= SPIN_RETRY) {
+        slept = 0;
+        credit = 1;
+    }
+    if (credit > 0) {
+        clock_gettime(CLOCK_MONOTONIC, &start);
+        do {
+            ssize_t r = recv(ch.fd, p, n, MSG_DONTWAIT);
+            if (r >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+                credit = credit < SPIN_MOST ? credit + 1 : credit;
+                return r;
+            }
+            sched_yield();
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        } while ((now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec < SPIN_NS);
+        credit--;
+    }
+    return recv(ch.fd, p, n, 0);
+}
+
 /* 1: read; 0: the other end is gone; -1: interrupted by a signal before the first byte. */
 static int read_exact(uint8_t *out, size_t n, bool may_interrupt) {
     size_t have = 0;
@@ -111,7 +140,7 @@ static int read_exact(uint8_t *out, size_t n, bool may_interrupt) {
             continue;
         }
         bool direct = n - have >= sizeof ch.buf; /* large parts go where they belong */
-        ssize_t r = direct ? recv(ch.fd, out + have, n - have, 0) : recv(ch.fd, ch.buf, sizeof ch.buf, 0);
+        ssize_t r = direct ? recv(ch.fd, out + have, n - have, 0) : receive(ch.buf, sizeof ch.buf);
         if (r < 0 && errno == EINTR) {
             if (may_interrupt && have == 0)
                 return -1;

@@ -53,7 +53,8 @@ type Conn struct {
 	held      int64 // bytes of results not finished, of all calls
 	excess    int   // CANCELLED frames of calls that had ended
 
-	in inbox // belongs to whoever holds the reader's role
+	in   inbox // belongs to whoever holds the reader's role
+	spin spinner
 }
 
 // Ready is what the child says of itself when it can take calls.

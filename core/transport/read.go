@@ -57,7 +57,14 @@ func (c *Conn) read(pending bool, left time.Duration) error {
 			return err
 		}
 	}
-	n, err := receive(c.fd, c.in.space(), wait)
+	var n int
+	err := error(unix.EAGAIN)
+	if wait {
+		n, err = c.spin.receive(c.fd, c.in.space())
+	}
+	if err == unix.EAGAIN {
+		n, err = receive(c.fd, c.in.space(), wait)
+	}
 	switch {
 	case err == unix.EINTR || err == unix.EAGAIN:
 		return err
