@@ -15,13 +15,21 @@ static bool quiet_caller(void) {
     return c == PSB_STDLIB && (psb_frame_in(QUIET) || (psb.phase == PSB_PHASE_BOOT && psb_charged_caller() != PSB_OTHER));
 }
 
-/* Exact str or bytes only: anything else could answer __fspath__ differently when the call asks again. A new reference to
- * a bytes object or an exact ASCII str whose bytes are borrowed in *s. */
+/* str, bytes and plain buffers only: anything else could answer __fspath__ differently when the call asks again. A new
+ * reference to a bytes object or an exact ASCII str whose bytes are borrowed in *s. */
 static PyObject *path_bytes(PyObject *path, const char **s, Py_ssize_t *n) {
     if (PyBytes_CheckExact(path)) {
         *s = PyBytes_AS_STRING(path);
         *n = PyBytes_GET_SIZE(path);
         return Py_NewRef(path);
+    }
+    if (PyByteArray_CheckExact(path) || PyMemoryView_Check(path)) { /* deprecated; the call has copied it already */
+        PyObject *b = PyBytes_FromObject(path);
+        if (b) {
+            *s = PyBytes_AS_STRING(b);
+            *n = PyBytes_GET_SIZE(b);
+        }
+        return b;
     }
     if (!PyUnicode_Check(path))
         return NULL;
@@ -81,13 +89,22 @@ static int ask_file(const char *path, size_t n, int need, const char *event, PyO
     return psb_raise(&a, subject);
 }
 
+/* "x/", "x/." and the like name what x leads to, whatever the call says about links. */
+static bool names_folder(const char *s, Py_ssize_t n) {
+    while (n && s[n - 1] == '.')
+        n--;
+    return n == 0 || s[n - 1] == '/';
+}
+
 /* 0: go on. -1: refused, exception set. */
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event) {
     char text[PSB_PATH_MAX], real[PSB_PATH_MAX];
     size_t len, real_len;
     const char *s = NULL;
     Py_ssize_t n = 0;
+    bool unheld = need & PSB_UNHELD;
 
+    need &= ~PSB_UNHELD;
     if (path == Py_None) { /* listdir(None) and friends: the working directory */
         s = ".";
         n = 1;
@@ -105,14 +122,17 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     if (n > 0 && memchr(s, 0, (size_t)n)) { /* the call itself raises ValueError; a C string ends at the NUL */
         n = (Py_ssize_t)strlen(s);
     }
-    bool formed;
-    if (psb.resolve || psb.learn)
+    follow |= names_folder(s, n);
+    bool formed, resolve = psb.resolve || psb.learn;
+    if (unheld && !resolve)
+        resolve = !psb_path_lexical(dir_fd, s, (size_t)n, text, &len) || !psb_file_runtime(text, len);
+    if (resolve)
         formed = psb_path_literal(dir_fd, s, (size_t)n, real, &real_len) && psb_path_resolve(real, follow, text, &len);
     else
         formed = psb_path_lexical(dir_fd, s, (size_t)n, text, &len);
     int bits = need | (metadata ? PSB_ANCESTOR : 0);
     bool allowed = formed && !psb.learn && psb_file_allowed(text, len, bits);
-    if (formed && !allowed && !psb.learn && !psb.resolve) { /* not by its letters: perhaps where it leads is allowed */
+    if (formed && !allowed && !psb.learn && !resolve) { /* not by its letters: perhaps where it leads is allowed */
         if (psb_path_literal(dir_fd, s, (size_t)n, real, &real_len) && psb_path_resolve(real, follow, text, &len))
             allowed = psb_file_allowed(text, len, bits);
         else
@@ -135,6 +155,15 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     return ask_file(text, len, need, event, path ? path : Py_None);
 }
 
+int psb_open_need(long f) {
+    int need = f & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND) ? PSB_WRITE : PSB_READ;
+    if ((f & O_ACCMODE) == O_RDWR)
+        need |= PSB_READ;
+    return need;
+}
+
+__thread PyObject *psb_judged_open;
+
 static int open_event(PyObject *args) {
     static const char *const getpath[] = {"<frozen getpath>", NULL};
     if (PyTuple_GET_SIZE(args) < 3)
@@ -143,17 +172,16 @@ static int open_event(PyObject *args) {
      * hook for a defect of its own. The names are fixed, and a kernel layer holds them too. */
     if (psb.phase == PSB_PHASE_BOOT && psb_frame_in(getpath))
         return 0;
-    PyObject *flags = PyTuple_GET_ITEM(args, 2);
-    int write = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
-    long f = PyLong_Check(flags) ? PyLong_AsLong(flags) : write;
+    PyObject *path = PyTuple_GET_ITEM(args, 0), *flags = PyTuple_GET_ITEM(args, 2), *judged = psb_judged_open;
+    psb_judged_open = NULL;
+    if (judged && judged == path) /* os.open with a dir_fd, which the event does not tell */
+        return 0;
+    long f = PyLong_Check(flags) ? PyLong_AsLong(flags) : O_RDWR;
     if (f == -1 && PyErr_Occurred()) {
         PyErr_Clear();
-        f = write;
+        f = O_RDWR;
     }
-    int need = f & write ? PSB_WRITE : PSB_READ;
-    if ((f & O_ACCMODE) == O_RDWR)
-        need |= PSB_READ;
-    return psb_file_object(PyTuple_GET_ITEM(args, 0), -1, need, !(f & O_NOFOLLOW), false, "open");
+    return psb_file_object(path, -1, psb_open_need(f), !(f & O_NOFOLLOW), false, "open");
 }
 
 /* spec: words like "r0", "w0d2", "l1d3": what is needed of the path in that argument, and where its dir_fd stands.
@@ -185,7 +213,9 @@ int psb_file_event(const char *spec, const char *event, PyObject *args) {
         if (path == Py_None && what == 'w')
             continue;
         bool follow = what == 'r' || what == 's' || what == 'W';
-        int need = what == 'w' || what == 'W' ? PSB_WRITE : PSB_READ;
+        int need = what == 'w' ? PSB_WRITE : what == 'W' ? PSB_WRITE | PSB_UNHELD : PSB_READ | PSB_UNHELD;
+        if (what == 'r')
+            need = PSB_READ;
         if (psb_file_object(path, dir_fd, need, follow, what == 'l' || what == 's', event) < 0)
             return -1;
     }

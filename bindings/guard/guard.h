@@ -73,6 +73,7 @@ PyObject *mp_to_object(mp_reader *r, int depth);     /* new reference, or NULL w
 /* ---- boot.c: the snapshot ------------------------------------------------------------------------------------- */
 
 enum { PSB_READ = 1, PSB_WRITE = 2, PSB_ANCESTOR = 8 }; /* bits of a file entry */
+enum { PSB_UNHELD = 16 };                               /* of a need: no kernel layer judges this, so links are followed here */
 enum { PSB_EXACT = 1, PSB_RUNTIME = 2 };                /* flags of a file entry */
 enum { PSB_PHASE_BOOT, PSB_PHASE_USER };
 
@@ -110,6 +111,8 @@ int psb_table_add_file(psb_text path, int bits, int flags);
 int psb_table_add_import(psb_text name, bool deny);
 int psb_table_add_call(psb_text name);
 bool psb_file_allowed(const char *path, size_t n, int need);
+bool psb_file_runtime(const char *path, size_t n);          /* of the runtime set, and nowhere to be written */
+bool psb_file_writable(const char *path, size_t n);         /* by the profile, whatever ignore rules say */
 PyObject *psb_file_names(const char *folder, size_t n); /* names beneath it that lead to an entry: a list */
 bool psb_import_allowed(const char *name, size_t n);
 bool psb_call_allowed(int call);
@@ -169,6 +172,8 @@ size_t psb_site(char *out, size_t cap);             /* "file:line" of the neares
 int psb_hook(const char *event, PyObject *args, void *unused);
 int psb_file_event(const char *spec, const char *event, PyObject *args);
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event);
+int psb_open_need(long flags);
+extern __thread PyObject *psb_judged_open; /* the path of an open() that a shim has judged already */
 int psb_call_check(int call, const char *event);
 int psb_find_class(int call, PyObject *args); /* pickle.find_class: values are free */
 int psb_eval_check(const char *kind, PyObject *args);

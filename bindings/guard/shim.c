@@ -6,13 +6,15 @@
 #include "guard.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *original; /* owned, never handed out */
-    PyObject *name, *qualname, *module, *doc;
+    PyObject *name, *qualname, *module, *doc, *self, *signature; /* what the original has of these; self only where a module */
+    PyObject *weakrefs;
     enum psb_shim_kind kind;
     int call;
     const char *spec;
@@ -22,80 +24,140 @@ static PyTypeObject shim_type;
 
 bool psb_is_shim(PyObject *o) { return Py_TYPE(o) == &shim_type; }
 
-/* The argument at `at` or under `keyword` (NULL: positional only). Borrowed. */
-static PyObject *argument(PyObject *const *args, Py_ssize_t n, PyObject *kwnames, Py_ssize_t at, const char *keyword) {
-    if (at >= 0 && at < n)
-        return args[at];
-    for (Py_ssize_t k = 0; keyword && kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), keyword) == 0)
-            return args[n + k];
-    return NULL;
+/* A new reference to path as exact str or bytes, or to path itself where it is a descriptor, None, or no path at all: then
+ * the original says so in its own words. NULL with an exception. */
+static PyObject *plain_path(shim *s, PyObject *path) {
+    if (PyLong_Check(path) || path == Py_None || PyUnicode_CheckExact(path) || PyBytes_CheckExact(path))
+        return Py_NewRef(path);
+    PyObject *plain;
+    if (PyUnicode_Check(path)) {
+        plain = PyUnicode_FromObject(path);
+    } else if (PyObject_CheckBuffer(path) && !PyBytes_Check(path)) {
+        bool fd = s->spec[0] == 'r' && PyUnicode_CompareWithASCIIString(s->name, "access") != 0;
+        if (PyErr_WarnFormat(PyExc_DeprecationWarning, 1, "%U: path should be string, bytes%s, not %.200s", s->name,
+                             fd ? ", os.PathLike or integer" : " or os.PathLike", Py_TYPE(path)->tp_name))
+            return NULL;
+        return PyBytes_FromObject(path);
+    } else if (PyBytes_Check(path)) {
+        plain = PyBytes_FromStringAndSize(PyBytes_AS_STRING(path), PyBytes_GET_SIZE(path));
+    } else if (PyIndex_Check(path)) {
+        plain = PyNumber_Index(path);
+    } else {
+        PyObject *fspath = PyObject_HasAttrString((PyObject *)Py_TYPE(path), "__fspath__") ? PyOS_FSPath(path) : Py_NewRef(path);
+        if (!fspath || fspath == path)
+            return fspath;
+        plain = plain_path(s, fspath);
+        Py_DECREF(fspath);
+    }
+    return plain;
 }
 
-/* Path functions. The path is converted once, to exact str or bytes, and the converted value is what the original gets:
- * a PathLike cannot answer the check and the call differently. */
+/* Where the argument stands in a vectorcall, or -1. */
+static Py_ssize_t place(Py_ssize_t n, PyObject *kwnames, Py_ssize_t at, const char *keyword) {
+    if (at >= 0 && at < n)
+        return at;
+    for (Py_ssize_t k = 0; keyword[0] && kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), keyword) == 0)
+            return n + k;
+    return -1;
+}
+
+#define ARGUMENTS_MAX 16
+typedef struct {
+    PyObject *args[ARGUMENTS_MAX + 1], *owned[ARGUMENTS_MAX];
+    int n_owned;
+} copied;
+
+/* Puts a new reference in an argument's place. */
+static bool put(copied *c, Py_ssize_t at, PyObject *value) {
+    if (!value)
+        return false;
+    if (value == c->args[at] || c->n_owned == ARGUMENTS_MAX) {
+        Py_DECREF(value);
+        return value == c->args[at];
+    }
+    c->args[at] = c->owned[c->n_owned++] = value;
+    return true;
+}
+
+/* A number is taken once, as an exact int: __index__ cannot answer the check and the call differently. -1 in *value where
+ * there is none, or one too large for the original to take. */
+static bool number(copied *c, Py_ssize_t at, long *value) {
+    *value = -1;
+    if (at < 0 || c->args[at] == Py_None || !PyIndex_Check(c->args[at]))
+        return true;
+    if (!put(c, at, PyNumber_Index(c->args[at])))
+        return false;
+    int overflow;
+    *value = PyLong_AsLongAndOverflow(c->args[at], &overflow);
+    return true;
+}
+
+/* One path of the spec at *spec, which moves past it. */
+static bool judge_path(shim *s, copied *c, Py_ssize_t n, PyObject *kwnames, const char **spec, bool *opens) {
+    char what = *(*spec)++, keyword[32] = "";
+    Py_ssize_t at = **spec ? *(*spec)++ - '0' : 0;
+    if ((*spec)[0] == 'd' && (*spec)[1] == '=') {
+        size_t k = 0;
+        for (*spec += 2; **spec && **spec != ' ' && k < sizeof keyword - 1; ++*spec)
+            keyword[k++] = **spec;
+        keyword[k] = 0;
+    }
+    while (**spec == ' ')
+        ++*spec;
+    Py_ssize_t slot = place(n, kwnames, at, at ? "dst" : "path");
+    if (slot < 0)
+        return true; /* missing: the original complains, or means the working directory */
+    long dir_fd, flags = 0;
+    if (!number(c, place(n, kwnames, -1, keyword), &dir_fd))
+        return false;
+    if (what == 'p') {
+        long mode;
+        if (dir_fd < 0) /* the event says it all */
+            return true;
+        if (!number(c, place(n, kwnames, 1, "flags"), &flags) || !number(c, place(n, kwnames, 2, "mode"), &mode))
+            return false;
+    }
+    if (!put(c, slot, plain_path(s, c->args[slot])))
+        return false;
+    PyObject *path = c->args[slot];
+    if (!PyUnicode_Check(path) && !PyBytes_Check(path) && !PyLong_Check(path) && path != Py_None)
+        return true; /* no path: the original says so in its own words */
+    bool follow = what == 'r' || what == 'o' || (what == 'p' && !(flags & O_NOFOLLOW));
+    Py_ssize_t f = place(n, kwnames, -1, "follow_symlinks");
+    if (f >= 0) {
+        int yes = PyObject_IsTrue(c->args[f]);
+        if (yes < 0 || !put(c, f, PyBool_FromLong(yes)))
+            return false;
+        follow &= yes;
+    }
+    int need = what == 'w' ? PSB_WRITE : what == 'p' ? psb_open_need(flags) : what == 'o' ? PSB_READ : PSB_READ | PSB_UNHELD;
+    *opens = what == 'p';
+    return psb_file_object(path, dir_fd < 0 || dir_fd > INT_MAX ? -1 : (int)dir_fd, need, follow, what == 'r' || what == 'l',
+                           PyUnicode_AsUTF8(s->qualname)) == 0;
+}
+
+/* Path functions. Everything that the verdict depends on is converted once, to exact types, and the converted values are
+ * what the original gets: a PathLike cannot answer the check and the call differently. */
 static PyObject *call_file(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-    if (!psb.enforce || total > 16)
+    if (!psb.enforce || total > ARGUMENTS_MAX) /* the originals take fewer */
         return PyObject_Vectorcall(s->original, args, nargsf, kwnames);
-    PyObject *copy[17];
-    memcpy(copy, args, sizeof(PyObject *) * (size_t)total);
-    PyObject *owned[2] = {NULL, NULL};
+    copied c;
+    memcpy(c.args, args, sizeof(PyObject *) * (size_t)total);
+    c.n_owned = 0;
+    bool ok = true, opens = false;
+    for (const char *spec = s->spec; ok && *spec;)
+        ok = judge_path(s, &c, n, kwnames, &spec, &opens);
     PyObject *result = NULL;
-    int nth = 0;
-    for (const char *spec = s->spec; *spec && nth < 2; nth++) {
-        char what = *spec++;
-        Py_ssize_t at = *spec ? *spec++ - '0' : 0;
-        char keyword[32] = "";
-        if (spec[0] == 'd' && spec[1] == '=') {
-            size_t k = 0;
-            for (spec += 2; *spec && *spec != ' ' && k < sizeof keyword - 1; spec++)
-                keyword[k++] = *spec;
-            keyword[k] = 0;
-        }
-        while (*spec == ' ')
-            spec++;
-        Py_ssize_t slot = at < n ? at : -1;
-        for (Py_ssize_t k = 0; slot < 0 && kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
-            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), at ? "dst" : "path") == 0)
-                slot = n + k;
-        if (slot < 0)
-            continue; /* missing: the original complains, or means the working directory */
-        PyObject *path = copy[slot];
-        if (!PyLong_Check(path) && path != Py_None) {
-            PyObject *plain = PyUnicode_CheckExact(path) || PyBytes_CheckExact(path) ? Py_NewRef(path) : PyOS_FSPath(path);
-            if (!plain) { /* not a path at all: the original says so in its own words */
-                PyErr_Clear();
-                break;
-            }
-            if (PyUnicode_Check(plain) && !PyUnicode_CheckExact(plain))
-                Py_SETREF(plain, PyUnicode_FromObject(plain));
-            if (plain && PyBytes_Check(plain) && !PyBytes_CheckExact(plain))
-                Py_SETREF(plain, PyBytes_FromStringAndSize(PyBytes_AS_STRING(plain), PyBytes_GET_SIZE(plain)));
-            if (!plain)
-                goto done;
-            copy[slot] = owned[nth] = plain;
-        }
-        int dir_fd = -1;
-        PyObject *d = keyword[0] ? argument(args, n, kwnames, -1, keyword) : NULL;
-        if (d && PyLong_Check(d)) {
-            dir_fd = (int)PyLong_AsLong(d);
-            if (dir_fd == -1)
-                PyErr_Clear();
-        }
-        bool follow = what != 'l' && what != 'w';
-        PyObject *f = argument(args, n, kwnames, -1, "follow_symlinks");
-        if (f && PyObject_IsTrue(f) == 0)
-            follow = false;
-        PyErr_Clear();
-        if (psb_file_object(copy[slot], dir_fd, what == 'w' ? PSB_WRITE : PSB_READ, follow, what != 'w' && what != 'o',
-                            PyUnicode_AsUTF8(s->qualname)) < 0)
-            goto done;
+    if (ok) {
+        if (opens)
+            psb_judged_open = c.args[place(n, kwnames, 0, "path")];
+        result = PyObject_Vectorcall(s->original, c.args, (size_t)n, kwnames);
+        psb_judged_open = NULL;
     }
-    result = PyObject_Vectorcall(s->original, copy, (size_t)n, kwnames);
-done:
-    Py_XDECREF(owned[0]);
-    Py_XDECREF(owned[1]);
+    while (c.n_owned)
+        Py_DECREF(c.owned[--c.n_owned]);
     return result;
 }
 
@@ -176,27 +238,6 @@ static PyObject *shim_repr(PyObject *self) {
     return PyUnicode_FromFormat("<built-in function %U>", s->name);
 }
 
-/* inspect.signature() asks for this; computed from the original, without showing it. */
-static PyObject *shim_signature(PyObject *self, void *Py_UNUSED(closure)) {
-    shim *s = (shim *)self;
-    PyObject *modules = PyImport_GetModuleDict();
-    PyObject *inspect = modules ? PyDict_GetItemString(modules, "inspect") : NULL;
-    if (!inspect) {
-        PyErr_SetString(PyExc_AttributeError, "__signature__");
-        return NULL;
-    }
-    PyObject *text = PyObject_GetAttrString(s->original, "__text_signature__");
-    if (!text)
-        PyErr_Clear();
-    Py_XDECREF(text);
-    PyObject *signature = PyObject_CallMethod(inspect, "signature", "O", s->original);
-    if (!signature) {
-        PyErr_Clear();
-        PyErr_SetString(PyExc_AttributeError, "__signature__");
-    }
-    return signature;
-}
-
 static PyObject *shim_attribute(PyObject *self, void *closure) {
     PyObject *v = *(PyObject **)((char *)self + (size_t)(uintptr_t)closure);
     return Py_NewRef(v ? v : Py_None);
@@ -206,7 +247,8 @@ static PyObject *shim_attribute(PyObject *self, void *closure) {
 static PyGetSetDef shim_getset[] = {
     {"__name__", shim_attribute, NULL, NULL, FIELD(name)},     {"__qualname__", shim_attribute, NULL, NULL, FIELD(qualname)},
     {"__module__", shim_attribute, NULL, NULL, FIELD(module)}, {"__doc__", shim_attribute, NULL, NULL, FIELD(doc)},
-    {"__signature__", shim_signature, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL}};
+    {"__self__", shim_attribute, NULL, NULL, FIELD(self)},     {"__text_signature__", shim_attribute, NULL, NULL, FIELD(signature)},
+    {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef shim_methods[] = {{"__reduce__", shim_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 
 static PyTypeObject shim_type = {
@@ -216,6 +258,7 @@ static PyTypeObject shim_type = {
     .tp_vectorcall_offset = offsetof(shim, vectorcall),
     .tp_call = PyVectorcall_Call,
     .tp_descr_get = shim_get,
+    .tp_weaklistoffset = offsetof(shim, weakrefs),
     .tp_repr = shim_repr,
     .tp_getset = shim_getset,
     .tp_methods = shim_methods,
@@ -226,6 +269,65 @@ static PyObject *text_attribute(PyObject *o, const char *name) {
     if (!v)
         PyErr_Clear();
     return v;
+}
+
+/* `(a, b=1, *c)` of a Python function, for inspect.signature(), which reads it as it reads those of C functions: the
+ * function itself could not be shown to it, since a program may have replaced inspect. NULL, without an exception, where a
+ * default is no plain value. */
+static PyObject *written_signature(PyObject *function) {
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GetCode(function);
+    PyObject *defaults = PyFunction_GetDefaults(function), *kwdefaults = PyFunction_GetKwDefaults(function); /* borrowed */
+    PyObject *names = PyCode_GetVarnames(code), *parts = PyList_New(0), *text = NULL, *joined = NULL, *comma = NULL;
+    int positional = code->co_argcount, all = positional + code->co_kwonlyargcount;
+    bool variable = code->co_flags & CO_VARARGS, keywords = code->co_flags & CO_VARKEYWORDS;
+    Py_ssize_t plain = positional - (defaults ? PyTuple_GET_SIZE(defaults) : 0);
+    if (!names || !parts || PyTuple_GET_SIZE(names) < all + variable + keywords)
+        goto done;
+    for (int i = 0; i < all; i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i), *value = NULL, *part;
+        if (i == positional) {
+            part = variable ? PyUnicode_FromFormat("*%U", PyTuple_GET_ITEM(names, all)) : PyUnicode_FromString("*");
+            if (!part || PyList_Append(parts, part) < 0)
+                goto done;
+            Py_DECREF(part);
+        }
+        if (i < positional && i >= plain)
+            value = PyTuple_GET_ITEM(defaults, i - plain);
+        else if (i >= positional && kwdefaults)
+            value = PyDict_GetItem(kwdefaults, name);
+        if (value && value != Py_None && !PyBool_Check(value) && !PyLong_CheckExact(value) && !PyUnicode_CheckExact(value) &&
+            !(PyTuple_CheckExact(value) && !PyTuple_GET_SIZE(value)))
+            goto done;
+        part = value ? PyUnicode_FromFormat("%U=%R", name, value) : Py_NewRef(name);
+        if (!part || PyList_Append(parts, part) < 0)
+            goto done;
+        Py_DECREF(part);
+        if (code->co_posonlyargcount && i == code->co_posonlyargcount - 1) {
+            part = PyUnicode_FromString("/");
+            if (!part || PyList_Append(parts, part) < 0)
+                goto done;
+            Py_DECREF(part);
+        }
+    }
+    for (int i = all; i < all + variable + keywords; i++) {
+        bool star = variable && i == all;
+        if (star && all > positional) /* written before the keyword-only ones */
+            continue;
+        PyObject *part = PyUnicode_FromFormat(star ? "*%U" : "**%U", PyTuple_GET_ITEM(names, i));
+        if (!part || PyList_Append(parts, part) < 0)
+            goto done;
+        Py_DECREF(part);
+    }
+    comma = PyUnicode_FromString(", ");
+    joined = comma ? PyUnicode_Join(comma, parts) : NULL;
+    text = joined ? PyUnicode_FromFormat("(%U)", joined) : NULL;
+done:
+    PyErr_Clear();
+    Py_XDECREF(comma);
+    Py_XDECREF(joined);
+    Py_XDECREF(names);
+    Py_XDECREF(parts);
+    return text;
 }
 
 /* Shims live as long as the process: they are immortal by an extra reference, like the functions they stand for. */
@@ -241,6 +343,11 @@ PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, co
     s->qualname = text_attribute(original, "__qualname__");
     s->module = text_attribute(original, "__module__");
     s->doc = text_attribute(original, "__doc__");
+    s->self = PyCFunction_Check(original) ? text_attribute(original, "__self__") : NULL;
+    if (s->self && !PyModule_Check(s->self))
+        Py_CLEAR(s->self);
+    s->signature = PyFunction_Check(original) ? written_signature(original) : text_attribute(original, "__text_signature__");
+    s->weakrefs = NULL;
     s->kind = kind;
     s->call = call;
     s->spec = spec;

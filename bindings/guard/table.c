@@ -123,6 +123,25 @@ bool psb_file_allowed(const char *path, size_t n, int need) {
     return false;
 }
 
+/* Do entries with all of these bits and flags cover the path? */
+static bool covered(const char *path, size_t n, int bits, int flags) {
+    uint64_t h = FNV_BASIS;
+    for (size_t i = 0; i <= n; i++) {
+        if (i == n || path[i] == '/') {
+            slot *e = find(&files, path, i, h);
+            if (e && e->s && (e->flags & flags) == flags && ((e->bits | (i == n ? e->bits >> 4 : 0)) & bits) == bits)
+                return true;
+        }
+        if (i < n)
+            h = step(h, path[i]);
+    }
+    return false;
+}
+
+bool psb_file_runtime(const char *path, size_t n) { return covered(path, n, PSB_READ, PSB_RUNTIME) && !covered(path, n, PSB_WRITE, 0); }
+
+bool psb_file_writable(const char *path, size_t n) { return covered(path, n, PSB_WRITE, 0); }
+
 PyObject *psb_file_names(const char *folder, size_t n) {
     PyObject *names = PySet_New(NULL);
     if (n == 1)

@@ -39,7 +39,7 @@ func TestCallsAreComplete(t *testing.T) {
 
 func TestSpecsAreSpelledRight(t *testing.T) {
 	event := regexp.MustCompile(`^(open|[rwWsl]\d(d\d)?( [rwWsl]\d(d\d)?)*)$`)
-	shim := regexp.MustCompile(`^[rlwo]\d(d=[a-z_]+)?$`)
+	shim := regexp.MustCompile(`^[rlwop]\d(d=[a-z_]+)?$`)
 	for _, e := range FileEvents {
 		assert.Regexp(t, event, e.Spec, e.Event)
 		assert.NotEmpty(t, e.Why, e.Event)

@@ -14,7 +14,7 @@ var FileEvents = []FileEvent{
 	{"os.rmdir", "w0d1", "(path, dir_fd)"},
 	{"os.remove", "w0d1", "(path, dir_fd); unlink too"},
 	{"os.rename", "w0d2 w1d3", "(src, dst, src_dir_fd, dst_dir_fd); replace too"},
-	{"os.link", "w0d2 w1d3", "(src, dst, src_dir_fd, dst_dir_fd); the source too: a second name would be writable"},
+	{"os.link", "w0d2 W0d2 w1d3", "(src, dst, src_dir_fd, dst_dir_fd); the source too: a second name would be writable; with a dir_fd a link is followed"},
 	{"os.symlink", "w1d2", "(src, dst, dir_fd); where it points is judged when it is followed"},
 	{"os.truncate", "W0", "(path, length); ftruncate gives a descriptor"},
 	{"os.chmod", "W0d2", "(path, mode, dir_fd); lchmod and fchmod too"},
@@ -26,9 +26,10 @@ var FileEvents = []FileEvent{
 	{"os.listxattr", "s0", "(path)"},
 }
 
-// FileShims are the path functions without an event. In their specs r and l ask for metadata, o for the content, and
-// `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
+// FileShims are the path functions without an event, or with one that says too little. In their specs r and l ask for
+// metadata, o for the content, p for what flags say; `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
 var FileShims = []FileShim{
+	{Target{"posix", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"}, {Target{"os", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"},
 	{Target{"posix", "stat"}, "r0d=dir_fd", "no event"}, {Target{"os", "stat"}, "r0d=dir_fd", "no event"},
 	{Target{"posix", "lstat"}, "l0d=dir_fd", "no event"}, {Target{"os", "lstat"}, "l0d=dir_fd", "no event"},
 	{Target{"posix", "access"}, "r0d=dir_fd", "no event"}, {Target{"os", "access"}, "r0d=dir_fd", "no event"},

@@ -55,6 +55,16 @@ CASES = [
     read("walk", "import os\nprint('ESCAPED' if any('key' in f for _, _, f in os.walk(os.path.dirname({secret!r}))) else 'no')"),
     read("glob", "import glob, os\nprint('ESCAPED' if glob.glob(os.path.dirname({secret!r}) + '/*') else 'no')"),
     read("sqlite", "import sqlite3\nsqlite3.connect('file:' + {secret!r} + '?mode=ro', uri=True)\nprint('ESCAPED')"),
+    read("dir_fd beside an exposed folder", "import os\nd = os.open('work', os.O_RDONLY)\nrel = os.path.relpath({secret!r}, 'work')\ndeep = 'work/' + 'x/' * (rel.count('..') + 3)\nos.makedirs(deep); os.chdir(deep)\nprint('ESCAPED' if b's3cret' in os.read(os.open(rel, 0, dir_fd=d), 99) else 'no')", "expose-rw=./work"),
+    read("dir_fd by __index__", "import os\nclass I:\n    def __init__(self, n): self.n = n\n    def __index__(self): return self.n\nd = os.open('work', os.O_RDONLY)\nrel = os.path.relpath({secret!r}, 'work')\ndeep = 'work/' + 'x/' * (rel.count('..') + 3)\nos.makedirs(deep); os.chdir(deep)\nos.stat(rel, dir_fd=I(d))\nprint('ESCAPED')", "expose-rw=./work"),
+    read("hard link to where a link leads", "import os\nos.symlink({secret!r}, 'work/link')\nd = os.open('work', os.O_RDONLY)\nos.link('link', 'hard', src_dir_fd=d, dst_dir_fd=d)\nprint('ESCAPED' if 's3cret' in open('work/hard').read() else 'no')", "expose-rw=./work"),
+    read("no-follow with a slash", "import os\nos.symlink(os.path.dirname({secret!r}), 'work/link')\nd = os.open('work/link/', os.O_RDONLY | os.O_NOFOLLOW)\nprint('ESCAPED' if 'key' in os.listdir(d) else 'no')", "expose-rw=./work"),
+    read("lstat with a slash", "import os\nos.symlink(os.path.dirname({secret!r}), 'work/link')\nos.lstat('work/link/')\nprint('ESCAPED')", "expose-rw=./work"),
+    read("lstat with a dot", "import os\nos.symlink(os.path.dirname({secret!r}), 'work/link')\nos.lstat('work/link/.')\nprint('ESCAPED')", "expose-rw=./work"),
+    read("stat by a link", "import os\nos.symlink({secret!r}, 'work/link')\nos.stat('work/link')\nprint('ESCAPED')", "expose-rw=./work"),
+    read("chmod by a link", "import os\nos.symlink({secret!r}, 'work/link')\nos.chmod('work/link', 0o644)\nprint('ESCAPED')", "expose-rw=./work"),
+    read("bytearray path", "import os, warnings\nwarnings.simplefilter('ignore')\nos.stat(bytearray(os.fsencode({secret!r})))\nprint('ESCAPED')"),
+    read("DirEntry", "import os\nos.symlink({secret!r}, 'work/link')\nfor e in os.scandir('work'):\n    if e.is_file() and e.stat().st_size: print('ESCAPED')", "expose-rw=./work"),
     # ---- execute a program
     *(
         Attack("execute", name, f"import os\n{code}", "")
@@ -115,7 +125,9 @@ CASES = [
     Attack("disarm", "referents of the shim", "import gc, os\nfound = [o for o in gc.get_referents(os.stat) if callable(o)] or [os.stat]\nfound[0]({secret!r})\nprint('ESCAPED')", "python-api=ALLOW:introspection"),
     Attack("disarm", "attributes of the shim", "import os\nfor n in ('__wrapped__', '__self__', '__func__', '__closure__', '__globals__', '__code__'):\n    f = getattr(os.stat, n, None)\n    if callable(f): f({secret!r})\nos.stat({secret!r})\nprint('ESCAPED')"),
     Attack("disarm", "import after del of the shim", "import builtins, importlib\ndel builtins.__import__\nimportlib.import_module('os').stat({secret!r})\nprint('ESCAPED')"),
+    Attack("disarm", "inspect replaced", "import sys, types, os\ngot = []\nsys.modules['inspect'] = m = types.ModuleType('inspect')\nm.signature = lambda o: got.append(o)\ngetattr(os.stat, '__signature__', None)\n(got or [os.stat])[0]({secret!r})\nprint('ESCAPED')"),
     # ---- attack the channel
     Attack("channel", "close every descriptor", "import os\nos.closerange(3, 4096)\nopen({secret!r}).read()\nprint('ESCAPED')"),
     Attack("channel", "dup2 over the question socket", "import os, socket\na, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)\nfor fd in range(3, 1100):\n    try: os.fstat(fd)\n    except OSError: continue\n    if fd not in (a.fileno(), b.fileno()): os.dup2(b.fileno(), fd)\na.send(bytes([0x97, 2, 0xc3, 0, 0, 0xa0, 0xc0, 0xc0]) * 1)\nopen({secret!r}).read()\nprint('ESCAPED')"),
+    Attack("channel", "an answer left for the guard", "import os, struct\nbin = lambda b: bytes([0xc4, len(b)]) + b\nok = os.fsencode(os.__file__)\nfor n in range(1, 9):\n    for fd in range(3, 1100):\n        try: os.write(fd, b'\\x95\\xd3' + struct.pack('>q', n) + b'\\xa4file' + bin(ok) + b'\\xc2\\xa4open')\n        except OSError: pass\n    try: print('ESCAPED' if 's3cret' in open({secret!r}).read() else 'no')\n    except OSError: pass"),
 ]
