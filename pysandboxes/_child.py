@@ -36,7 +36,9 @@ def main() -> NoReturn:
     (main_path,) = settings.get("main", [""])
     (main_package,) = settings.get("main-package", [""])
     (level,) = settings.get("log-level", ["30"])
-    server = Server(Forwarder(_send_record, int(level)))
+    forwarder = Forwarder(_send_record, int(level))
+    forwarder.watch()
+    server = Server(forwarder)
     if "asyncio" in settings:
         server.loop.prepare()
     _main_module.install(main_path, main_package)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock, allocate_lock
-from time import sleep
+from time import monotonic, sleep
 
 from . import _binary, _context, _spec
 from ._asyncio import Pump
@@ -51,6 +51,7 @@ class Live:
         self._graceful = graceful
         self._ready = False
         self._generation = -1
+        self._dead = -1  # the generation whose interpreter we know to be dead
         self._lock = RLock()
         self._pumps: dict[asyncio.AbstractEventLoop, Pump] = {}
         self._pumps_lock = allocate_lock()
@@ -69,6 +70,10 @@ class Live:
             if self._ready:
                 return
             generation = self.native.ensure()
+            deadline = monotonic() + Attempts.PATIENCE
+            while generation == self._dead and monotonic() < deadline:
+                sleep(Attempts.FIRST_DELAY)  # the engine learns of the death a moment after us
+                generation = self.native.ensure()
             if generation != self._generation:
                 self._drop_pumps()
                 if self._init_fn is not None:
@@ -154,15 +159,17 @@ class Live:
             self.start()
         attempts = Attempts(idempotent)
         while True:
+            generation = self._generation
             try:
                 return perform(self.handle, payload, name, timeout)
             except SandBoxProtocolError as exc:
-                self._ready = False
+                self._died(generation)
                 delay = attempts.after(exc)
             except SandBoxTimeoutError:
                 # A sync function cannot be stopped but with its process.
-                self._ready = False
-                self.native.kill()
+                if generation == self._generation:
+                    self.native.kill(self._generation)
+                self._died(generation)
                 raise
             if delay:
                 sleep(delay)
@@ -176,13 +183,20 @@ class Live:
         while True:
             if not self._ready or self.forked or not self.open:
                 await loop.run_in_executor(None, self.start)
+            generation = self._generation
             try:
                 return await self._pump(loop).perform(payload, name, timeout)
             except SandBoxProtocolError as exc:
-                self._ready = False
+                self._died(generation)
                 delay = attempts.after(exc)
             if delay:
                 await asyncio.sleep(delay)
+
+    def _died(self, generation: int) -> None:
+        with self._lock:
+            if generation == self._generation:
+                self._dead = generation
+                self._ready = False
 
     def _pump(self, loop: asyncio.AbstractEventLoop) -> Pump:
         pump = self._pumps.get(loop)

@@ -6,10 +6,7 @@ here: ``_call`` uses ``_core.call_*`` directly.
 
 from __future__ import annotations
 
-import os
-import signal
 from json import dumps, loads
-from select import select
 
 from . import _core, _exceptions
 from ._exceptions import SandBoxError
@@ -20,9 +17,6 @@ if TYPE_CHECKING:
 
 #: Kinds of errors of the engine, which are names of exception classes.
 _KINDS = ("ConfigSyntaxError", "SandBoxError", "SandBoxProtocolError", "SandBoxTimeoutError", "RestrictedUnpicklingError")
-
-#: Seconds that a killed process may take to be gone.
-KILL_TIMEOUT = 5.0
 
 
 def error_from(exc: RuntimeError) -> SandBoxError:
@@ -100,20 +94,9 @@ class Sandbox:
         report: str = self.method("LearnReport")
         return report
 
-    def kill(self) -> None:
-        """End the interpreter at once, and return when it is dead; ``ensure`` starts the next."""
-        pid = self.pid()
-        if pid <= 0:
-            return
-        try:
-            process = os.pidfd_open(pid)
-        except ProcessLookupError:
-            return
-        try:
-            signal.pidfd_send_signal(process, signal.SIGKILL)
-            select([process], [], [], KILL_TIMEOUT)
-        finally:
-            os.close(process)
+    def kill(self, generation: int) -> None:
+        """End the interpreter of that number at once, and return when it is gone; ``ensure`` starts the next."""
+        self.method("Kill", generation)
 
     def reload(self, timeout: float) -> None:
         """Start a new interpreter under the profile read again; running calls may finish, for ``timeout`` seconds."""

@@ -112,6 +112,18 @@ func (s *Sandbox) Reload(timeoutMs int) error {
 	return err
 }
 
+// Kill ends the child of a generation at once, and returns when it is gone: a call over its time. Ensure starts the next. A
+// child that has been replaced since is left alone, and one that died by this is not counted as a crash.
+func (s *Sandbox) Kill(generation int) error {
+	_, err := s.tasks.do("Kill", func() (int, error) {
+		if live := s.now(); live != nil {
+			live.Kill(generation)
+		}
+		return 0, nil
+	})
+	return err
+}
+
 // Stop ends the sandbox: gracefully, running calls may finish, for timeoutMs at most. What was learned is written then.
 // Stopping twice is no error.
 func (s *Sandbox) Stop(graceful bool, timeoutMs int) error {

@@ -111,6 +111,21 @@ func control_Sandbox_Ensure(_handle CGoHandle, _fail **C.char) (_ret C.longlong)
 	return C.longlong(cret)
 }
 
+//export control_Sandbox_Kill
+func control_Sandbox_Kill(_handle CGoHandle, generation C.longlong, _fail **C.char) {
+	defer recoverTo(_fail, "control.Sandbox.Kill")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	__err = gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Kill(int(generation))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+}
+
 //export control_Sandbox_LearnReport
 func control_Sandbox_LearnReport(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Sandbox.LearnReport")

@@ -224,6 +224,32 @@ _wrap__core_control_Sandbox_Ensure(PyObject * PYBINDGEN_UNUSED(dummy), PyObject 
 }
 
 static PyObject *
+_wrap__core_control_Sandbox_Kill(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t _handle;
+    int64_t generation;
+    const char *keywords[] = {"_handle", "generation", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Kill");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "LL", (char **) keywords, &_handle, &generation)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        control_Sandbox_Kill(_handle, generation, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    Py_INCREF(Py_None);
+    py_retval = Py_None;
+    return py_retval;
+}
+
+static PyObject *
 _wrap__core_control_Sandbox_LearnReport(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
@@ -446,6 +472,7 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
     {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \
     {"control_Sandbox_Denials", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Denials, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Denials($module, _handle)\n--\n\nDenials gives, as a JSON list of objects, what the present child was refused: layer, family, op, subject, category, rule, add, message, count."}, \
     {"control_Sandbox_Ensure", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Ensure, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Ensure($module, _handle)\n--\n\nEnsure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn whenever the number is a new one."}, \
+    {"control_Sandbox_Kill", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Kill, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Kill($module, _handle, generation)\n--\n\nKill ends the child of a generation at once, and returns when it is gone: a call over its time. Ensure starts the next. A child that has been replaced since is left alone, and one that died by this is not counted as a crash."}, \
     {"control_Sandbox_LearnReport", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_LearnReport, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_LearnReport($module, _handle)\n--\n\nLearnReport gives the table of what was learned, \"\" where this sandbox does not learn or has not been stopped."}, \
     {"control_Sandbox_Notices", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Notices, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Notices($module, _handle)\n--\n\nNotices gives, as a JSON list of strings, what a person should know: warnings of the profile, what the provider does not hold."}, \
     {"control_Sandbox_Pid", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Pid, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Pid($module, _handle)\n--\n\nPid is the child's process number, 0 where none runs."}, \
