@@ -71,7 +71,11 @@ class Place:
 def public_environment(folder: Path) -> Path | None:
     """Makes an environment in folder that every user can run: its bin, or None where no interpreter of this minor
     version is for everyone (one below a private home is not)."""
-    for candidate in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}", f"/usr/local/bin/python3.{sys.version_info.minor}"):
+    for candidate in (
+        sys.executable,
+        f"/usr/bin/python3.{sys.version_info.minor}",
+        f"/usr/local/bin/python3.{sys.version_info.minor}",
+    ):
         real = Path(candidate).resolve()
         if real.exists() and all(p.stat().st_mode & 0o001 for p in (real, *real.parents)):
             break

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from complete_mode import Place
 
 NATIVE = "python-api=ALLOW:native\npython-import=*\n"
@@ -69,7 +68,8 @@ def test_what_is_exposed_is_read_by_libc_too(place: Place, secret: Path) -> None
 def test_landlock_refuses_to_native_code(place: Place, what: str, code: str) -> None:
     place.provider = "landlock"
     place.profile(NATIVE)
-    done = place.run("-c", f"import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nrc = {code}\nprint(rc, ctypes.get_errno() in (1, 13, 38, 97))")
+    libc = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)"
+    done = place.run("-c", f"{libc}\nrc = {code}\nprint(rc, ctypes.get_errno() in (1, 13, 38, 97))")
     assert done.stdout == "-1 True\n", f"{what}: {done.stdout}{done.stderr}"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
 from complete_mode import Place
 
 LOOPS = 200
-GRANTED = "python-import=*\npython-api=ALLOW:process-exec\npython-api=ALLOW:process-control\npython-api=ALLOW:threads\nexpose-rw=/dev/shm\n" + (
-    "expose-rw=./tmp\nenv=TMPDIR=./tmp\nexpose-ro=./program.py\nexpose-ro=./inner.py\n"
+GRANTED = (
+    "python-import=*\npython-api=ALLOW:process-exec\npython-api=ALLOW:process-control\npython-api=ALLOW:threads\nexpose-rw=/dev/shm\n"
+    + ("expose-rw=./tmp\nenv=TMPDIR=./tmp\nexpose-ro=./program.py\nexpose-ro=./inner.py\n")
 )
 # What a child must be refused: the read that the parent was never granted.
 PROBE = """

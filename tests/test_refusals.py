@@ -6,7 +6,6 @@ import re
 import socket
 
 import pytest
-
 from complete_mode import Place, last_line
 
 pytestmark = pytest.mark.smoke
@@ -112,7 +111,9 @@ def test_the_environment_is_empty_but_for_its_rules(place: Place) -> None:
     place.profile("python-import=os\nenv=GREETING=${GREETING}")
     done = place.run("-c", "import os; print(os.environ.get('SECRET_TOKEN'), os.environ['GREETING'])")
     assert done.stdout == "None hello\n", done.stderr
-    done = place.run("-c", "print(__import__('os').environ.get('LD_PRELOAD'), sorted(k for k in __import__('os').environ if 'SANDBOX' in k))")
+    done = place.run(
+        "-c", "print(__import__('os').environ.get('LD_PRELOAD'), sorted(k for k in __import__('os').environ if 'SANDBOX' in k))"
+    )
     assert done.stdout == "None []\n"
 
 

@@ -3,6 +3,7 @@
 Runs no code but the standard library's. Of site it takes the folders only: a `.pth` line that executes is skipped, and the
 mapping of a setuptools editable install is read as data.
 """
+
 import os
 import sys
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from cases import CASES, Attack
-
 from complete_mode import Place
 
 
