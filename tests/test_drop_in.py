@@ -163,7 +163,7 @@ def test_ctrl_c_on_a_terminal(place: Place, handled: bool) -> None:
     place.profile(OPEN)
     code = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
     if handled:
-        code = "try:\n    import time\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    pass\n"
+        code = "try:\n    import time\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt: pass\n"
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(place.folder)
