@@ -72,6 +72,13 @@ int psb_call_check(int call, const char *event) {
         return 0;
     if (psb.partial && (strcmp(row->category, "threads") == 0 || strcmp(row->category, "deserialization") == 0) && psb_frame_serves())
         return 0; /* the threads that take the calls and the arguments that came with them: the application's doing */
+    return psb_call_ask(call, event);
+}
+
+int psb_call_ask(int call, const char *event) {
+    const psb_call_row *row = &PSB_CALLS[call];
+    if (psb_call_allowed(call) && !psb.learn)
+        return 0;
     if (psb.learn) {
         learn_call(row, event);
         return 0;

@@ -110,9 +110,11 @@ static PyObject *make(size_t i) {
     Py_XDECREF(builtin);
     if (!bases)
         return NULL;
-    PyObject *cls = PyObject_CallFunction((PyObject *)&PyType_Type, "sO{sssssssO}", row->name, bases, "__module__",
-                                          "pysandboxes", "__qualname__", row->name, "__doc__", row->doc, "text", Py_None);
+    PyObject *cls = PyObject_CallFunction((PyObject *)&PyType_Type, "sO{ssssss}", row->name, bases, "__module__", "pysandboxes",
+                                          "__qualname__", row->name, "__doc__", row->doc);
     Py_DECREF(bases);
+    if (cls && !i && PyObject_SetAttrString(cls, "text", Py_None) < 0)
+        Py_CLEAR(cls);
     if (cls && strncmp(row->name, "Rule", 4) == 0) {
         PyObject *method = PyDescr_NewMethod((PyTypeObject *)cls, &rule_str_def);
         if (!method || PyObject_SetAttrString(cls, "__str__", method) < 0)

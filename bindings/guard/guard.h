@@ -112,6 +112,7 @@ int psb_table_add_import(psb_text name, bool deny);
 int psb_table_add_call(psb_text name);
 bool psb_file_allowed(const char *path, size_t n, int need);
 bool psb_file_runtime(const char *path, size_t n);          /* of the runtime set, and nowhere to be written */
+bool psb_file_in_runtime(const char *path, size_t n);
 bool psb_file_writable(const char *path, size_t n);         /* by the profile, whatever ignore rules say */
 PyObject *psb_file_names(const char *folder, size_t n); /* names beneath it that lead to an entry: a list */
 bool psb_import_allowed(const char *name, size_t n);
@@ -175,12 +176,16 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
 int psb_open_need(long flags);
 extern __thread PyObject *psb_judged_open; /* the path of an open() that a shim has judged already */
 int psb_call_check(int call, const char *event);
+int psb_call_ask(int call, const char *event); /* whoever the caller is */
 int psb_find_class(int call, PyObject *args); /* pickle.find_class: values are free */
 int psb_eval_check(const char *kind, PyObject *args);
 int psb_net_event(const char *event, PyObject *args);
 int psb_import_check(PyObject *name); /* the finder's own question */
 void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explain it when a rule is the cause */
 void psb_note_refused_folder(const char *path, size_t n);
+int psb_net_listen(PyObject *sock);                                     /* listen() on a socket that was not bound */
+int psb_net_name(const char *op, PyObject *sock, PyObject *address);    /* an address whose host has to be looked up */
+int psb_guard_methods(const char *name, PyObject *module);
 int psb_install_base(void);
 int psb_install_module(PyObject *name, PyObject *module);
 
@@ -216,11 +221,12 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- shim.c ----------------------------------------------------------------------------------------------------- */
 
-enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_SOCKET, SHIM_LISTDIR };
+enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_DYNAMIC, SHIM_SOCKET, SHIM_LISTDIR };
 PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
 PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *psb_create_dynamic(PyObject *original, int call, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);

@@ -280,3 +280,29 @@ PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t na
     Py_DECREF(name);
     return module;
 }
+
+/* _imp.create_dynamic(spec[, file]): an extension's code. The import system may load what is there to be imported; what the
+ * program could have written itself is native code of its own, and needs that grant. */
+PyObject *psb_create_dynamic(PyObject *original, int call, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    char literal[PSB_PATH_MAX], text[PSB_PATH_MAX];
+    size_t n;
+    if (psb_call_check(call, "_imp.create_dynamic") < 0)
+        return NULL;
+    PyObject *origin = PyVectorcall_NARGS(nargsf) >= 1 ? PyObject_GetAttrString(args[0], "origin") : NULL;
+    if (!origin || !PyUnicode_CheckExact(origin)) { /* what the original reads it does not read the same twice */
+        Py_XDECREF(origin);
+        PyErr_Clear();
+        if (psb_call_ask(call, "_imp.create_dynamic") < 0)
+            return NULL;
+        return psb_create_module(original, args, nargsf, kwnames);
+    }
+    PyObject *bytes = PyUnicode_EncodeFSDefault(origin);
+    bool written = bytes && psb_path_literal(-1, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), literal, &n) &&
+                   psb_path_resolve(literal, true, text, &n) && psb_file_writable(text, n) && !psb_file_in_runtime(text, n);
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_DECREF(origin);
+    if (written && psb_call_ask(call, "_imp.create_dynamic") < 0)
+        return NULL;
+    return psb_create_module(original, args, nargsf, kwnames);
+}

@@ -6,9 +6,13 @@
 
 #include "registry.inc"
 
-/* Functions that must be rewritten rather than only judged. */
-static bool is_fork_exec(const char *module, const char *attr) {
-    return strcmp(module, "_posixsubprocess") == 0 && strcmp(attr, "fork_exec") == 0;
+/* Most are only judged. */
+static enum psb_shim_kind kind_of(const char *module, const char *attr) {
+    if (strcmp(module, "_posixsubprocess") == 0 && strcmp(attr, "fork_exec") == 0)
+        return SHIM_FORK_EXEC;
+    if (strcmp(module, "_imp") == 0 && strcmp(attr, "create_dynamic") == 0)
+        return SHIM_DYNAMIC;
+    return SHIM_CALL;
 }
 
 static int replace(PyObject *holder, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
@@ -58,18 +62,13 @@ static int replace_path(PyObject *module, const char *attr, enum psb_shim_kind k
     return rc;
 }
 
-int psb_install_module(PyObject *name, PyObject *module) {
-    const char *m = PyUnicode_AsUTF8(name);
-    if (!m) {
-        PyErr_Clear();
-        return 0;
-    }
-    if (!PyModule_Check(module))
-        return 0;
+static int install(const char *m, PyObject *module) {
+    if (psb_guard_methods(m, module) < 0)
+        return -1;
     for (int i = 0; PSB_CALL_SHIMS[i].module; i++) {
         const psb_shim_row *row = &PSB_CALL_SHIMS[i];
         if (strcmp(row->module, m) == 0 &&
-            replace_path(module, row->attr, is_fork_exec(m, row->attr) ? SHIM_FORK_EXEC : SHIM_CALL, row->call, NULL) < 0)
+            replace_path(module, row->attr, kind_of(m, row->attr), row->call, NULL) < 0)
             return -1;
     }
     for (int i = 0; PSB_FILE_SHIMS[i].module; i++) {
@@ -88,6 +87,21 @@ int psb_install_module(PyObject *name, PyObject *module) {
     if (strcmp(m, "builtins") == 0 && replace(module, "__import__", SHIM_IMPORT, -1, NULL) < 0)
         return -1;
     return 0;
+}
+
+/* By the name it was imported under, and by the one its C code has: an extension can be loaded as a submodule of anything. */
+int psb_install_module(PyObject *name, PyObject *module) {
+    if (!PyModule_Check(module))
+        return 0;
+    const char *m = PyUnicode_AsUTF8(name);
+    if (!m)
+        PyErr_Clear();
+    else if (install(m, module) < 0)
+        return -1;
+    PyModuleDef *def = PyModule_GetDef(module);
+    if (!def)
+        PyErr_Clear();
+    return def && def->m_name && (!m || strcmp(def->m_name, m) != 0) ? install(def->m_name, module) : 0;
 }
 
 static int install_all_loaded(PyObject *modules) {

@@ -159,24 +159,59 @@ static int addressed(const char *op, PyObject *sock, PyObject *address) {
     return rc;
 }
 
+/* Is the host text that needs no look-up? A scope id is no part of an address. */
+static bool numeric(const char *host, size_t n) {
+    char text[256];
+    unsigned char scratch[16];
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, host, n);
+    text[n] = 0;
+    char *scope = strchr(text, '%');
+    if (scope)
+        *scope = 0;
+    return inet_pton(AF_INET, text, scratch) == 1 || inet_pton(AF_INET6, text, scratch) == 1;
+}
+
+int psb_net_name(const char *op, PyObject *sock, PyObject *address) {
+    if (!psb.enforce || psb.learn || !is_socket(sock) || !PyTuple_Check(address) || PyTuple_GET_SIZE(address) < 2)
+        return 0;
+    int family = ((socket_head *)sock)->family;
+    PyObject *host = PyTuple_GET_ITEM(address, 0);
+    if ((family != AF_INET && family != AF_INET6) || host == Py_None)
+        return 0;
+    const char *s;
+    size_t n;
+    PyObject *hold = text_of(host, &s, &n);
+    if (!hold) { /* no host at all: the call says so in its own words */
+        PyErr_Clear();
+        return 0;
+    }
+    bool look_up = n && !numeric(s, n) && !(n == 11 && memcmp(s, "<broadcast>", 11) == 0);
+    Py_DECREF(hold);
+    return look_up ? addressed(op, sock, address) : 0;
+}
+
+int psb_net_listen(PyObject *sock) {
+    struct sockaddr_storage at = {0};
+    socklen_t size = sizeof at;
+    if (!psb.enforce || !is_socket(sock) || getsockname(((socket_head *)sock)->fd, (struct sockaddr *)&at, &size) < 0)
+        return 0;
+    bool six = at.ss_family == AF_INET6;
+    if ((!six && at.ss_family != AF_INET) ||
+        (six ? ((struct sockaddr_in6 *)&at)->sin6_port : ((struct sockaddr_in *)&at)->sin_port)) /* bind() was judged */
+        return 0;
+    endpoint e = {.op = "listen", .proto = "tcp", .host = six ? "::" : "0.0.0.0", .host_len = six ? 2 : 7};
+    return check(&e);
+}
+
 static int resolve(PyObject *host, PyObject *port) {
     endpoint e = {.op = "resolve", .proto = "udp"};
-    unsigned char scratch[16];
-    char numeric[256];
     PyObject *hold = text_of(host, &e.host, &e.host_len);
     if (!hold)
         return -1;
     int rc = 0;
-    if (e.host_len && e.host_len < sizeof numeric) {
-        memcpy(numeric, e.host, e.host_len);
-        numeric[e.host_len] = 0;
-        char *scope = strchr(numeric, '%');
-        if (scope)
-            *scope = 0;
-        if (inet_pton(AF_INET, numeric, scratch) == 1 || inet_pton(AF_INET6, numeric, scratch) == 1)
-            e.host_len = 0; /* an address: nothing is looked up */
-    }
-    if (e.host_len) {
+    if (e.host_len && !numeric(e.host, e.host_len)) {
         if (port && PyLong_Check(port)) {
             e.port = PyLong_AsLong(port);
             if (e.port == -1)

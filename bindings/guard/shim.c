@@ -213,6 +213,8 @@ static PyObject *shim_vectorcall(PyObject *self, PyObject *const *args, size_t n
         return psb_find_and_load(s->original, args, nargsf, kwnames);
     case SHIM_CREATE:
         return psb_create_module(s->original, args, nargsf, kwnames);
+    case SHIM_DYNAMIC:
+        return psb_create_dynamic(s->original, s->call, args, nargsf, kwnames);
     case SHIM_LISTDIR:
         return call_listdir(s, args, nargsf, kwnames);
     case SHIM_SOCKET:

@@ -140,6 +140,8 @@ static bool covered(const char *path, size_t n, int bits, int flags) {
 
 bool psb_file_runtime(const char *path, size_t n) { return covered(path, n, PSB_READ, PSB_RUNTIME) && !covered(path, n, PSB_WRITE, 0); }
 
+bool psb_file_in_runtime(const char *path, size_t n) { return covered(path, n, PSB_READ, PSB_RUNTIME); }
+
 bool psb_file_writable(const char *path, size_t n) { return covered(path, n, PSB_WRITE, 0); }
 
 PyObject *psb_file_names(const char *folder, size_t n) {
