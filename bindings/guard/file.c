@@ -184,11 +184,74 @@ static int open_event(PyObject *args) {
     return psb_file_object(path, -1, psb_open_need(f), !(f & O_NOFOLLOW), false, "open");
 }
 
+static int hex(char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; }
+
+/* Does the query have the parameter with this value, once, and nothing that could say it in another way? */
+static bool says(const char *query, const char *end, const char *key, const char *value) {
+    size_t k = strlen(key), v = strlen(value);
+    int keys = 0, right = 0;
+    for (const char *p = query; p < end && *p != '#';) {
+        const char *from = ++p;
+        for (; p < end && *p != '&' && *p != '#'; p++)
+            if (*p == '%')
+                return false;
+        if ((size_t)(p - from) >= k && memcmp(from, key, k) == 0) {
+            keys++;
+            right += (size_t)(p - from) == k + 1 + v && from[k] == '=' && memcmp(from + k + 1, value, v) == 0;
+        }
+    }
+    return keys == 1 && right == 1;
+}
+
+/* sqlite3.connect's argument: a path, ":memory:", "" (a temporary file of its own), or a URI, https://sqlite.org/uri.html.
+ * The event does not say whether a URI is meant; "file:" at the start of a plain path is taken for one. Only where a kernel
+ * layer holds writing, reading is enough for a database that the program means to write. */
+static int database_event(PyObject *database, const char *event) {
+    const char *s = NULL;
+    Py_ssize_t n = 0;
+    PyObject *hold = path_bytes(database, &s, &n);
+    if (!hold) /* sets the exception for a PathLike: sqlite3.connect() itself hands a str on */
+        return PyErr_Occurred() ? -1 : psb_file_object(database, -1, PSB_READ, true, false, event);
+    int need = psb.resolve ? PSB_WRITE : PSB_READ, rc = 0;
+    char path[PSB_PATH_MAX];
+    size_t len = 0;
+    bool memory = n == 0 || (n == 8 && memcmp(s, ":memory:", 8) == 0);
+    if (n >= 5 && memcmp(s, "file:", 5) == 0) {
+        const char *p = s + 5, *end = s + n, *query = memchr(p, '?', (size_t)(end - p)), *stop = memchr(p, '#', (size_t)(end - p));
+        if (query && (!stop || query < stop)) {
+            memory = says(query, end, "mode", "memory") || says(query, end, "vfs", "memdb");
+            need = says(query, end, "mode", "ro") ? PSB_READ : need;
+            stop = query;
+        }
+        end = stop ? stop : end;
+        if (end - p >= 2 && p[0] == '/' && p[1] == '/') { /* an authority: empty or localhost */
+            for (p += 2; p < end && *p != '/';)
+                p++;
+        }
+        for (; p < end && len < sizeof path; p++) {
+            bool coded = *p == '%' && end - p > 2 && hex(p[1]) >= 0 && hex(p[2]) >= 0;
+            path[len++] = coded ? (char)(hex(p[1]) << 4 | hex(p[2])) : *p;
+            p += coded ? 2 : 0;
+        }
+        memory |= len == 0 || (len == 8 && memcmp(path, ":memory:", 8) == 0);
+        Py_SETREF(hold, PyBytes_FromStringAndSize(path, (Py_ssize_t)len));
+        database = hold;
+    }
+    if (!hold)
+        return -1;
+    if (!memory)
+        rc = psb_file_object(database, -1, need, true, false, event);
+    Py_DECREF(hold);
+    return rc;
+}
+
 /* spec: words like "r0", "w0d2", "l1d3": what is needed of the path in that argument, and where its dir_fd stands.
  * r read, w write (of a name: its last link is not followed), l metadata of the name itself, s metadata. */
 int psb_file_event(const char *spec, const char *event, PyObject *args) {
     if (strcmp(spec, "open") == 0)
         return open_event(args);
+    if (strcmp(spec, "database") == 0)
+        return PyTuple_GET_SIZE(args) ? database_event(PyTuple_GET_ITEM(args, 0), event) : 0;
     Py_ssize_t count = PyTuple_GET_SIZE(args);
     while (*spec) {
         char what = *spec++;

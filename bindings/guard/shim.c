@@ -105,7 +105,7 @@ static bool judge_path(shim *s, copied *c, Py_ssize_t n, PyObject *kwnames, cons
     }
     while (**spec == ' ')
         ++*spec;
-    Py_ssize_t slot = place(n, kwnames, at, at ? "dst" : "path");
+    Py_ssize_t slot = place(n, kwnames, at, at ? "dst" : what == 'n' ? "database" : "path");
     if (slot < 0)
         return true; /* missing: the original complains, or means the working directory */
     long dir_fd, flags = 0;
@@ -123,6 +123,8 @@ static bool judge_path(shim *s, copied *c, Py_ssize_t n, PyObject *kwnames, cons
     PyObject *path = c->args[slot];
     if (!PyUnicode_Check(path) && !PyBytes_Check(path) && !PyLong_Check(path) && path != Py_None)
         return true; /* no path: the original says so in its own words */
+    if (what == 'n') /* its event judges it */
+        return true;
     bool follow = what == 'r' || what == 'o' || (what == 'p' && !(flags & O_NOFOLLOW));
     Py_ssize_t f = place(n, kwnames, -1, "follow_symlinks");
     if (f >= 0) {
