@@ -201,8 +201,10 @@ static bool claim(frame *hand) {
         }
     }
     bool ok = !ch.closed;
-    if (ok)
+    if (ok) {
         ch.reading = true;
+        ch.promote = false; /* a promotion that came too late must not keep the watchdog from the next one */
+    }
     pthread_mutex_unlock(&ch.mu);
     return ok;
 }

@@ -111,12 +111,33 @@ psb_caller psb_charged_caller(void) {
     return PSB_OTHER;
 }
 
+static bool in_package(PyCodeObject *code, const char **rest, size_t *n) {
+    Py_ssize_t len;
+    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &len);
+    psb_text p = psb.package;
+    if (!s) {
+        PyErr_Clear();
+        return false;
+    }
+    *rest = s + p.n + 1;
+    *n = (size_t)len - p.n - 1;
+    return p.n && (size_t)len > p.n + 1 && memcmp(s, p.s, p.n) == 0 && s[p.n] == '/';
+}
+
 size_t psb_site(char *out, size_t cap) {
     PyFrameObject *f = outside_frame();
+    PyCodeObject *code = NULL;
+    const char *rest;
+    size_t ignored;
     out[0] = 0;
+    while (f && in_package(code = PyFrame_GetCode(f), &rest, &ignored)) { /* our own code on the program's behalf */
+        PyFrameObject *back = PyFrame_GetBack(f);
+        Py_DECREF(code);
+        Py_DECREF(f);
+        f = outside(back);
+    }
     if (!f)
         return 0;
-    PyCodeObject *code = PyFrame_GetCode(f);
     Py_ssize_t n;
     const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &n);
     int written = s ? snprintf(out, cap, "%s:%d", s, PyFrame_GetLineNumber(f)) : 0;
@@ -209,19 +230,6 @@ bool psb_frame_in(const char *const *files) {
     bool yes = code_in(code, files);
     Py_DECREF(code);
     return yes;
-}
-
-static bool in_package(PyCodeObject *code, const char **rest, size_t *n) {
-    Py_ssize_t len;
-    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &len);
-    psb_text p = psb.package;
-    if (!s) {
-        PyErr_Clear();
-        return false;
-    }
-    *rest = s + p.n + 1;
-    *n = (size_t)len - p.n - 1;
-    return p.n && (size_t)len > p.n + 1 && memcmp(s, p.s, p.n) == 0 && s[p.n] == '/';
 }
 
 bool psb_frame_serves(void) {
