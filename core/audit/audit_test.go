@@ -38,8 +38,8 @@ func TestCallsAreComplete(t *testing.T) {
 }
 
 func TestSpecsAreSpelledRight(t *testing.T) {
-	event := regexp.MustCompile(`^(open|[rwWsl]\d(d\d)?( [rwWsl]\d(d\d)?)*)$`)
-	shim := regexp.MustCompile(`^[rlwop]\d(d=[a-z_]+)?$`)
+	event := regexp.MustCompile(`^(open|database|[rwWsl]\d(d\d)?( [rwWsl]\d(d\d)?)*)$`)
+	shim := regexp.MustCompile(`^[rlwopn]\d(d=[a-z_]+)?$`)
 	for _, e := range FileEvents {
 		assert.Regexp(t, event, e.Spec, e.Event)
 		assert.NotEmpty(t, e.Why, e.Event)

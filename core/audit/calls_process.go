@@ -40,6 +40,8 @@ var privilegeCalls = []Call{
 	{Name: "os.setns", Aliases: twin("setns"), Category: Privileges, Shim: posix("setns"), Since: "3.12", Why: "no event; joins another namespace"},
 	{Name: "os.unshare", Aliases: twin("unshare"), Category: Privileges, Shim: posix("unshare"), Since: "3.12", Why: "no event; new namespaces widen what the kernel offers"},
 	{Name: "socket.sethostname", Aliases: []string{"_socket.sethostname"}, Category: Privileges, Event: "socket.sethostname", Why: "the name of the machine"},
+	{Name: "spwd.getspnam", Category: Privileges, Shim: []Target{{"spwd", "getspnam"}}, Until: "3.12", Why: "no event; the C library reads the passwords of the machine"},
+	{Name: "spwd.getspall", Category: Privileges, Shim: []Target{{"spwd", "getspall"}}, Until: "3.12", Why: "no event; the C library reads the passwords of the machine"},
 }
 
 // threads. The events came with 3.12 (start_joinable_thread: 3.13); the shims serve 3.11.

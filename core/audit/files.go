@@ -4,7 +4,8 @@ package audit
 //
 // A spec is words between blanks, one a path: what is needed, the argument, and `d` with the argument that holds its
 // dir_fd. Needs: r read; w write of the name itself (its last link is not followed); W write of what the name leads
-// to; s metadata; l metadata of the name itself. The spec "open" stands for (path, mode, flags).
+// to; s metadata; l metadata of the name itself. The spec "open" stands for (path, mode, flags),
+// "database" for what sqlite3.connect takes.
 var FileEvents = []FileEvent{
 	{"open", "open", "open, io.open, os.open, FileIO, open_code; mode is None for os.open, the intent is in the flags"},
 	{"os.listdir", "r0", "None means the working directory, a number a descriptor"},
@@ -24,10 +25,11 @@ var FileEvents = []FileEvent{
 	{"os.removexattr", "W0", "(path, attribute)"},
 	{"os.getxattr", "s0", "(path, attribute)"},
 	{"os.listxattr", "s0", "(path)"},
+	{"sqlite3.connect", "database", "(database); the C library opens it. What SQL opens later (ATTACH, VACUUM INTO) the OS layer holds"},
 }
 
 // FileShims are the path functions without an event, or with one that says too little. In their specs r and l ask for
-// metadata, o for the content, p for what flags say; `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
+// metadata, o for the content, p for what flags say, n leaves it to the event and only makes it a str or bytes; `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
 var FileShims = []FileShim{
 	{Target{"posix", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"}, {Target{"os", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"},
 	{Target{"posix", "stat"}, "r0d=dir_fd", "no event"}, {Target{"os", "stat"}, "r0d=dir_fd", "no event"},
@@ -42,6 +44,7 @@ var FileShims = []FileShim{
 	{Target{"readline", "read_history_file"}, "o0", "opened by the C library"},
 	{Target{"readline", "write_history_file"}, "w0", "opened by the C library"},
 	{Target{"readline", "append_history_file"}, "w1", "opened by the C library"},
+	{Target{"_sqlite3", "connect"}, "n0", "its event may hold a path object"}, {Target{"sqlite3", "connect"}, "n0", "its event may hold a path object"},
 	{Target{"_dbm", "open"}, "o0", "opened by the C library"},
 	{Target{"_gdbm", "open"}, "o0", "opened by the C library"},
 }

@@ -44,6 +44,10 @@ for module, attr, since, until in tables["shims"]:
 
 import signal
 
+# What the ways below are written with.
+USED = "ast ctypes _ctypes gc inspect marshal pickle pty resource socket sqlite3 subprocess threading types webbrowser _thread"
+globals().update((name, importlib.import_module(name)) for name in USED.split())
+
 ways = {
     "open": "open('a')",
     "os.listdir": "os.listdir('.')",
@@ -108,6 +112,7 @@ ways = {
     "socket.connect": "socket.socket().connect_ex(('127.0.0.1', 1))",
     "socket.bind": "socket.socket().bind(('127.0.0.1', 0))",
     "socket.sendto": "socket.socket(type=2).sendto(b'', ('127.0.0.1', 9))",
+    "sqlite3.connect": "sqlite3.connect(':memory:')",
     "socket.sendmsg": "socket.socket(type=2).sendmsg([b''], [], 0, ('127.0.0.1', 9))",
     "socket.getaddrinfo": "socket.getaddrinfo('127.0.0.1', 1)",
     "socket.gethostbyname": "socket.gethostbyname('127.0.0.1')",
