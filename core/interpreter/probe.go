@@ -75,7 +75,7 @@ func ask(exe string, env map[string]string) (*answer, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, "-I", "-S", "-W", "ignore", "-c", probeScript)
 	cmd.Env = []string{"TERM=dumb"}
-	for _, name := range []string{"HOME", "PYTHONUSERBASE", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"HOME", "PYTHONUSERBASE", "LD_LIBRARY_PATH", "PYTHONDONTWRITEBYTECODE"} {
 		if value, set := env[name]; set {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -149,6 +149,27 @@ def find_package(name):
     return os.path.abspath(os.path.dirname(spec.origin))
 
 
+def compile_package(folder):
+    """A sandboxed interpreter may not write beside the package: without this each start of one would compile it anew where
+    an installer (uv) did not."""
+    import py_compile
+
+    if not folder or os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        return
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if not name.endswith(".py"):
+            continue
+        compiled = importlib.util.cache_from_source(path)
+        try:
+            if not os.path.exists(compiled) or os.stat(compiled).st_mtime < os.stat(path).st_mtime:
+                py_compile.compile(path, quiet=2)
+        except OSError:
+            return  # not ours to write to
+
+
+package = find_package("pysandboxes")
+compile_package(package)
 watch = site.getsitepackages() + [site.getusersitepackages()]
 
 answer = {
@@ -168,7 +189,7 @@ answer = {
     "ca": ca,
     "tzpath": tzpath,
     "libs": sorted(libs),
-    "package": find_package("pysandboxes"),
+    "package": package,
 }
 with open(out, "wb") as stream:
     stream.write(json.dumps(answer).encode("ascii"))
