@@ -138,7 +138,36 @@ static int parse(const uint8_t *data, size_t size) {
     return 0;
 }
 
-void psb_enter_user_phase(void) { psb.phase = PSB_PHASE_USER; }
+/* Does -i ask for a prompt after the program? */
+static bool asked_for_prompt(void) {
+    static const char *const names[] = {"interactive", "inspect"};
+    PyObject *flags = PySys_GetObject("flags"); /* borrowed */
+    bool yes = false;
+    for (int i = 0; flags && i < 2; i++) {
+        PyObject *value = PyObject_GetAttrString(flags, names[i]);
+        yes |= value && PyLong_Check(value) && PyLong_AsLong(value) > 0;
+        Py_XDECREF(value);
+    }
+    PyErr_Clear();
+    return yes;
+}
+
+void psb_enter_user_phase(void) {
+    struct stat st;
+    if (psb.phase == PSB_PHASE_USER)
+        return;
+    psb.phase = PSB_PHASE_USER;
+    psb.started |= psb.partial; /* its code comes by imports and calls */
+    psb.typed = fstat(0, &st) == 0 && (isatty(0) || asked_for_prompt());
+    psb.stdin_dev = st.st_dev;
+    psb.stdin_ino = st.st_ino;
+}
+
+/* What is read from a terminal is a person's; a program could put one of its own in its place. */
+bool psb_stdin_kept(void) {
+    struct stat st;
+    return psb.typed && fstat(0, &st) == 0 && st.st_dev == psb.stdin_dev && st.st_ino == psb.stdin_ino;
+}
 
 /* Called by the preload object before Python initialises. Returns 0, or -1 with the reason on stderr. */
 __attribute__((visibility("default"))) int psb_boot(int boot_fd, int announce_fd, int call_fd, const char *guard_path) {

@@ -7,17 +7,18 @@
 
 __thread psb_grant *psb_grants;
 
-/* Modules whose own exec or compile generates code from templates of their own, each with its reason (hardening 19).
- * typing only compiles annotations; evaluating them raises `exec` and is charged. */
-static const char *const EXEC_FREE[] = {
-    "dataclasses.py",             /* __init__ and friends from field names that are checked identifiers */
-    "collections/__init__.py",    /* namedtuple's __new__, the same */
-    "runpy.py", "<frozen runpy>", /* runs the program itself */
-    "attr/_make.py",              /* attrs: as dataclasses */
-    "site.py", "<frozen site>",   /* .pth lines, before the program */
-    "importlib/__init__.py",      /* reload runs a module again */
-    "multiprocessing/spawn.py",   /* loads the main module in a child */
-    NULL};
+/* Modules whose own exec generates code from templates of their own, each with its reason (hardening 19), and the functions
+ * through which a program comes there: their helpers, called directly, are like exec. typing only compiles annotations;
+ * evaluating them raises `exec` and is charged. */
+static const struct {
+    const char *file, *entries[4];
+} EXEC_FREE[] = {
+    {"dataclasses.py", {"dataclass", "wrap", "make_dataclass"}},  /* __init__ and friends from field names */
+    {"collections/__init__.py", {"namedtuple"}},                  /* __new__ from names that are checked identifiers */
+    {"attr/_make.py", {"attrs", "wrap", "make_class"}},           /* attrs: as dataclasses */
+};
+/* runpy runs the program itself, and what its shimmed functions were granted to. */
+static const char *const RUNPY[] = {"runpy.py", "<frozen runpy>", NULL};
 static const char *const COMPILE_FREE[] = {
     "ast.py",          /* to a tree, never to code */
     "typing.py",       /* forward references are compiled when written, evaluated later */
@@ -141,6 +142,22 @@ static const void *running_frame(void) {
     return f;
 }
 
+static bool generates(void) {
+    bool first;
+    for (size_t i = 0; i < sizeof EXEC_FREE / sizeof *EXEC_FREE; i++) {
+        const char *const file[] = {EXEC_FREE[i].file, NULL};
+        if (psb_frame_entered(file, EXEC_FREE[i].entries, &first))
+            return true;
+    }
+    if (!psb_frame_entered(RUNPY, NULL, &first))
+        return false;
+    if (first && !psb.started) {
+        psb.started = true; /* the program begins; a callback from C later is not that */
+        return true;
+    }
+    return carried("dynamic-code");
+}
+
 int psb_eval_check(const char *kind, PyObject *args) {
     const void *before = allowed_in;
     allowed_in = NULL;
@@ -149,7 +166,7 @@ int psb_eval_check(const char *kind, PyObject *args) {
     if (psb.phase == PSB_PHASE_BOOT)
         return 0;
     psb_caller caller = psb_nearest_caller();
-    if (caller == PSB_NO_FRAME && pthread_equal(pthread_self(), psb.main_thread) && (!psb.started || psb.interactive)) {
+    if (caller == PSB_NO_FRAME && pthread_equal(pthread_self(), psb.main_thread) && (!psb.started || (psb.interactive && psb_stdin_kept()))) {
         psb.started |= strcmp(kind, "exec") == 0; /* the program's own text; a callback from C later is not that */
         return 0;
     }
@@ -164,7 +181,7 @@ int psb_eval_check(const char *kind, PyObject *args) {
     } else if (before && strcmp(kind, "exec") == 0 && before == running_frame()) {
         return 0;
     }
-    if (psb_frame_in(EXEC_FREE) || (strcmp(kind, "compile") == 0 && psb_frame_in(COMPILE_FREE)))
+    if (generates() || (strcmp(kind, "compile") == 0 && psb_frame_in(COMPILE_FREE)))
         return 0;
     mp_writer w = {0};
     if (psb.learn) {

@@ -232,6 +232,36 @@ bool psb_frame_in(const char *const *files) {
     return yes;
 }
 
+/* Is the nearest frame in one of the files, and was that file entered through one of the functions (NULL: any)? *first: no
+ * frame of another file called it. */
+bool psb_frame_entered(const char *const *files, const char *const *functions, bool *first) {
+    PyThreadState *ts = PyThreadState_GetUnchecked();
+    PyFrameObject *f = ts ? PyThreadState_GetFrame(ts) : NULL;
+    PyCodeObject *outermost = NULL;
+    while (f) {
+        PyCodeObject *code = PyFrame_GetCode(f);
+        if (!code_in(code, files)) {
+            Py_DECREF(code);
+            break;
+        }
+        Py_XSETREF(outermost, code);
+        PyFrameObject *back = PyFrame_GetBack(f);
+        Py_DECREF(f);
+        f = back;
+    }
+    *first = !f;
+    Py_XDECREF(f);
+    if (!outermost)
+        return false;
+    Py_ssize_t n;
+    const char *s = PyUnicode_AsUTF8AndSize(outermost->co_name, &n);
+    bool yes = s && (!functions || listed(s, (size_t)n, functions));
+    if (!s)
+        PyErr_Clear();
+    Py_DECREF(outermost);
+    return yes;
+}
+
 bool psb_frame_serves(void) {
     static const char *const serving[] = {"_serve.py", "_wire.py", "_child.py", NULL};
     PyCodeObject *code = nearest(NULL);
@@ -270,8 +300,9 @@ bool psb_frame_function(const char *const *names) {
 
 /* Is the import system at work, from _find_and_load down to here without a frame of anyone else's in between? Its
  * functions called directly (_call_with_frames_removed(exec, ...), loader.source_to_code(...)) are not that. runpy loads
- * the program's code through a loader by itself. */
+ * the program's code through a loader by itself, and importlib.reload() a module's. */
 bool psb_importing(void) {
+    static const char *const importlib[] = {"importlib/__init__.py", NULL};
     static const char *const runpy[] = {"runpy.py", "<frozen runpy>", NULL};
     PyThreadState *ts = PyThreadState_GetUnchecked();
     PyFrameObject *f = ts ? PyThreadState_GetFrame(ts) : NULL;
@@ -282,7 +313,8 @@ bool psb_importing(void) {
         if (inside)
             yes = PyUnicode_CompareWithASCIIString(code->co_name, "_find_and_load") == 0;
         else if (any)
-            yes = code_in(code, runpy);
+            yes = code_in(code, runpy) ||
+                  (code_in(code, importlib) && PyUnicode_CompareWithASCIIString(code->co_name, "reload") == 0);
         Py_DECREF(code);
         if (!inside)
             break;

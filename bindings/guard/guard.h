@@ -93,6 +93,9 @@ typedef struct psb_state {
     bool eval_all; /* python-api=ALLOW:dynamic-code */
     bool started;     /* the program's own code has begun */
     bool interactive; /* a person types it */
+    bool typed;       /* that was so, or asked for by -i, when the program began */
+    dev_t stdin_dev;
+    ino_t stdin_ino;
     pthread_t main_thread;
     int phase;
     int boot_fd, announce_fd, call_fd;
@@ -103,6 +106,7 @@ typedef struct psb_state {
 extern psb_state psb;
 int psb_boot(int boot_fd, int announce_fd, int call_fd, const char *guard_path);
 void psb_enter_user_phase(void);
+bool psb_stdin_kept(void); /* is standard input what it was when the program began? */
 
 /* ---- table.c: what needs no question -------------------------------------------------------------------------- */
 
@@ -163,6 +167,7 @@ bool psb_static_import(const char *name, size_t n); /* the running instruction i
 bool psb_frame_in(const char *const *files);        /* nearest frame's file below the standard library, NULL-terminated list */
 bool psb_frame_serves(void);                         /* the package's own serving code in a child */
 bool psb_outside_serves(void);                       /* ... is the nearest one outside the standard library */
+bool psb_frame_entered(const char *const *files, const char *const *functions, bool *first);
 bool psb_importing(void);                            /* the import system itself is at work */
 bool psb_frame_function(const char *const *names);
 bool psb_frame_subscripts(void);                    /* the running instruction is x[y] */

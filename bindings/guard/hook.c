@@ -76,8 +76,7 @@ static int judge(const event_slot *e, PyObject *args) {
     case RUN:
         if (!psb.partial)
             psb_enter_user_phase();
-        psb.interactive |= strcmp(e->event, "cpython.run_interactivehook") == 0 ||
-                           (strcmp(e->event, "cpython.run_stdin") == 0 && isatty(0));
+        psb.interactive |= psb.typed && (strcmp(e->event, "cpython.run_interactivehook") == 0 || strcmp(e->event, "cpython.run_stdin") == 0);
         return 0;
     }
     return 0;
