@@ -95,6 +95,21 @@ static int ask(const char *name, size_t n, const char *hint, PyObject *subject) 
     return psb_raise(&a, subject);
 }
 
+/* The name's UTF-8, borrowed from the object that is returned; what cannot be encoded is written as an escape, which no
+ * rule can name. */
+static PyObject *utf8(PyObject *name, const char **s, Py_ssize_t *n) {
+    *s = PyUnicode_AsUTF8AndSize(name, n);
+    if (*s)
+        return Py_NewRef(name);
+    PyErr_Clear();
+    PyObject *b = PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace");
+    if (b) {
+        *s = PyBytes_AS_STRING(b);
+        *n = PyBytes_GET_SIZE(b);
+    }
+    return b;
+}
+
 /* by_statement: __import__ was called (perhaps by an import statement); else the finder was. */
 static int charge(PyObject *subject, const char *name, size_t n, bool by_statement, bool from_c) {
     if (psb.phase == PSB_PHASE_BOOT || !psb.enforce)
@@ -190,22 +205,21 @@ PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t narg
     if (!name)
         return PyErr_Occurred() ? NULL : PyImport_ImportModuleLevelObject(got[0], got[1], got[2], got[3], (int)level);
     Py_ssize_t len;
-    const char *s = PyUnicode_AsUTF8AndSize(name, &len);
+    const char *s;
+    PyObject *hold = utf8(name, &s, &len);
     /* PyImport_Import's way of calling: globals twice, an empty list, level 0 */
     bool from_c = n == 5 && got[1] && got[1] == got[2] && got[3] && PyList_CheckExact(got[3]) && !PyList_GET_SIZE(got[3]) && !level;
-    if (!s || charge(name, s, (size_t)len, true, from_c) < 0) {
+    if (!hold || charge(name, s, (size_t)len, true, from_c) < 0) {
+        Py_XDECREF(hold);
         Py_DECREF(name);
         return NULL;
     }
+    /* A spec that answers otherwise now gets at modules that are loaded already; others are charged when they are found. */
     psb_grant grant = {psb_grants, NULL, s, (size_t)len};
     psb_grants = &grant;
-    PyObject *result;
-    bool cut = level > 0 && (!got[3] || got[3] == Py_None || PyObject_IsTrue(got[3]) == 0);
-    if (level > 0 && !cut) /* the name that was judged is the name that is imported */
-        result = PyImport_ImportModuleLevelObject(name, got[1], got[2], got[3], 0);
-    else
-        result = PyImport_ImportModuleLevelObject(got[0], got[1], got[2], got[3], (int)level);
+    PyObject *result = PyImport_ImportModuleLevelObject(got[0], got[1], got[2], got[3], (int)level);
     psb_grants = grant.up;
+    Py_DECREF(hold);
     Py_DECREF(name);
     return result;
 }
@@ -251,8 +265,11 @@ PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t na
         return PyObject_Vectorcall(original, args, nargsf, kwnames);
     PyObject *name = args[0];
     Py_ssize_t len;
-    const char *s = PyUnicode_AsUTF8AndSize(name, &len);
-    if (!s || charge(name, s, (size_t)len, false, false) < 0)
+    const char *s;
+    PyObject *hold = utf8(name, &s, &len);
+    int rc = hold ? charge(name, s, (size_t)len, false, false) : -1;
+    Py_XDECREF(hold);
+    if (rc < 0)
         return NULL;
     PyObject *module = PyObject_Vectorcall(original, args, nargsf, kwnames);
     if (!module) {
