@@ -82,11 +82,39 @@ static int judge(const event_slot *e, PyObject *args) {
     return 0;
 }
 
+/* CPython up to 3.13 allocates the entry of a hook that is added before the interpreter's memory is set up by the plain
+ * allocator, and frees it by whatever PYTHONMALLOC or -X dev made of it: the debug one then ends the process. So just before
+ * the hooks are freed, the raw allocator is told from our entry by its contents. */
+static PyMemAllocatorEx raw;
+
+static void free_entry(void *context, void *p) {
+    struct {
+        void *next;
+        Py_AuditHookFunction hook;
+    } *entry = p; /* _Py_AuditHookEntry; malloc gives 24 bytes at least, and the debug allocator pads more */
+    if (p && entry->hook == psb_hook)
+        free(p);
+    else
+        raw.free(context, p);
+}
+
+static void before_hooks_are_freed(void) {
+    PyMemAllocatorEx now;
+    PyMem_GetAllocator(PYMEM_DOMAIN_RAW, &now);
+    if (now.free == free_entry) /* a program can raise the event, too */
+        return;
+    raw = now;
+    now.free = free_entry;
+    PyMem_SetAllocator(PYMEM_DOMAIN_RAW, &now);
+}
+
 int psb_hook(const char *event, PyObject *args, void *unused) {
     (void)unused;
     if (!ready)
         fill();
     const event_slot *e = lookup(event);
+    if (!e && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0)
+        before_hooks_are_freed();
     if (!e || !psb.enforce)
         return 0;
     if (e->family == IMPORT || e->family == RUN) { /* the first import after the core is up, well before site */
