@@ -6,6 +6,7 @@
  */
 #include "guard.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 extern char **environ;
@@ -81,8 +82,24 @@ fail:
     return NULL;
 }
 
+/* Descriptors as the original wants them: a sorted tuple of numbers. It says itself what is wrong with another. */
+static bool well_formed(PyObject *fds) {
+    long before = -1;
+    for (Py_ssize_t i = 0; PyTuple_Check(fds) && i < PyTuple_GET_SIZE(fds); i++) {
+        PyObject *o = PyTuple_GET_ITEM(fds, i);
+        int overflow = 0;
+        long fd = PyLong_CheckExact(o) ? PyLong_AsLongAndOverflow(o, &overflow) : -1;
+        if (overflow || fd <= before)
+            return false;
+        before = fd;
+    }
+    return PyTuple_Check(fds);
+}
+
 /* The sorted tuple of descriptors to keep, with ours among them. */
 static PyObject *descriptors(PyObject *given) {
+    if (!well_formed(given))
+        return Py_NewRef(given);
     PyObject *list = PySequence_List(given);
     PyObject *ours[2] = {PyLong_FromLong(psb.boot_fd), PyLong_FromLong(psb.announce_fd)};
     for (int i = 0; i < 2 && list; i++)
@@ -99,6 +116,37 @@ static PyObject *descriptors(PyObject *given) {
     return tuple;
 }
 
+/* With a preexec_fn and the process's own environment, the program gets what that function makes of the environment: so ours
+ * goes into it, for the time of the fork. */
+static PyObject *by_environ(PyObject *original, PyObject **args, Py_ssize_t n, PyObject *list) {
+    static const char *const names[] = {"LD_PRELOAD", "PYSANDBOXES_BOOT"};
+    char *before[2];
+    PyObject *result = NULL;
+    bool ok = true;
+    for (int i = 0; i < 2; i++) {
+        const char *old = getenv(names[i]);
+        before[i] = old ? strdup(old) : NULL;
+        ok &= !old || before[i];
+    }
+    for (Py_ssize_t i = PyList_GET_SIZE(list) - 2; ok && i < PyList_GET_SIZE(list); i++) { /* the last two are ours */
+        const char *line = PyBytes_AS_STRING(PyList_GET_ITEM(list, i));
+        const char *value = strchr(line, '=') + 1;
+        ok = setenv(names[i - PyList_GET_SIZE(list) + 2], value, 1) == 0;
+    }
+    if (ok)
+        result = PyObject_Vectorcall(original, args, (size_t)n, NULL);
+    else
+        PyErr_NoMemory();
+    for (int i = 0; i < 2; i++) {
+        if (!before[i])
+            unsetenv(names[i]);
+        else
+            setenv(names[i], before[i], 1);
+        free(before[i]);
+    }
+    return result;
+}
+
 PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     PyObject *copy[32];
@@ -107,8 +155,10 @@ PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf
     memcpy(copy, args, sizeof(PyObject *) * (size_t)n);
     PyObject *fds = descriptors(args[3]), *env = fds ? environment(args[5]) : NULL;
     PyObject *result = NULL;
-    if (env) {
-        copy[3] = fds;
+    copy[3] = fds;
+    if (env && args[5] == Py_None && n > 21 && args[21] != Py_None) { /* preexec_fn, 3.11 to 3.13 */
+        result = by_environ(original, copy, n, env);
+    } else if (env) {
         copy[5] = env;
         result = PyObject_Vectorcall(original, copy, (size_t)n, NULL);
     }
