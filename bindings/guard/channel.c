@@ -18,9 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KIND_STOP = 3, KIND_PIECE = 4, KIND_READY = 10, KIND_STDOUT = 11, KIND_STDERR = 12, KIND_RESULT = 14, KIND_CHUNK = 19 };
-#define PART (1 << 20)          /* bytes of a payload in one frame */
-#define FRAME_MAX (PART + 64)   /* bytes of a frame's body */
+enum { KIND_STOP = 3, KIND_PIECE = 4 };
+#define FRAME_MAX (PSB_PART + 64) /* bytes of a frame's body */
 #define PAYLOAD_MAX (1LL << 31) /* bytes of a whole payload */
 #define SPIN_NS 40000           /* how long a reader looks before it sleeps */
 #define SPIN_MOST 8             /* hits that are remembered */
@@ -35,9 +34,9 @@ typedef struct {
 
 static struct {
     int fd;
-    pthread_mutex_t mu, send_mu;
+    pthread_mutex_t mu;
     pthread_cond_t standby, main, watchdog;
-    bool reading, closed, forked, promote, dozing, started;
+    bool reading, closed, promote, dozing, started;
     bool main_waits, main_next; /* the main thread is idle; it is to become the reader */
     bool handed;                /* `hand` holds a frame for the main thread */
     frame hand;
@@ -48,7 +47,6 @@ static struct {
     size_t from, to;
 } ch = {.fd = -1,
         .mu = PTHREAD_MUTEX_INITIALIZER,
-        .send_mu = PTHREAD_MUTEX_INITIALIZER,
         .standby = PTHREAD_COND_INITIALIZER,
         .main = PTHREAD_COND_INITIALIZER,
         .watchdog = PTHREAD_COND_INITIALIZER};
@@ -87,7 +85,7 @@ static void *watch(void *unused) {
     }
 }
 
-static void forked(void) { ch.closed = ch.forked = true; }
+static void forked(void) { ch.closed = true; }
 
 static void start_watchdog(void) {
     pthread_t t;
@@ -322,135 +320,9 @@ PyObject *psb_channel_recv(void) {
     return bytes ? Py_BuildValue("iLNO", (int)f.kind, (long long)f.id, bytes, spare ? Py_True : Py_False) : NULL;
 }
 
-/* ---- sending ---- */
-
-static bool write_all(struct iovec *iov, int n) {
-    while (n) {
-        struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-        ssize_t w = sendmsg(ch.fd, &m, MSG_NOSIGNAL);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return false;
-        while (n && (size_t)w >= iov->iov_len) {
-            w -= (ssize_t)iov->iov_len;
-            iov++;
-            n--;
-        }
-        if (n) {
-            iov->iov_base = (char *)iov->iov_base + w;
-            iov->iov_len -= (size_t)w;
-        }
-    }
-    return true;
-}
-
-/* One frame [kind, id, data?, more?]; the mutex keeps frames whole, and is taken anew for each part of a large result so
- * that a small one gets in between. */
-static bool send_frame(int kind, int64_t id, const Py_buffer *data, size_t from, size_t n, const Py_buffer *more, bool two) {
-    uint8_t head[64], tail[16];
-    mp_writer h = {head, 4, sizeof head, false, true}, t = {tail, 0, sizeof tail, false, true};
-    mp_array(&h, two ? 4 : data->buf ? 3 : 2);
-    mp_int(&h, kind);
-    mp_int(&h, id);
-    if (data->buf) {
-        uint8_t bin[5] = {0xc6, (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
-        mp_raw(&h, bin, 5);
-    } else if (two) {
-        mp_nil(&h);
-    }
-    size_t more_len = more->buf ? (size_t)more->len : 0;
-    if (two && more->buf) {
-        uint8_t bin[5] = {0xc6, (uint8_t)(more_len >> 24), (uint8_t)(more_len >> 16), (uint8_t)(more_len >> 8), (uint8_t)more_len};
-        mp_raw(&t, bin, 5);
-    } else if (two) {
-        mp_nil(&t);
-    }
-    size_t body = h.len - 4 + n + t.len + more_len;
-    head[0] = (uint8_t)(body >> 24), head[1] = (uint8_t)(body >> 16), head[2] = (uint8_t)(body >> 8), head[3] = (uint8_t)body;
-    struct iovec iov[4];
-    int k = 0;
-    iov[k++] = (struct iovec){head, h.len};
-    if (n)
-        iov[k++] = (struct iovec){(char *)data->buf + from, n};
-    if (t.len)
-        iov[k++] = (struct iovec){tail, t.len};
-    if (more_len)
-        iov[k++] = (struct iovec){more->buf, more_len};
-    pthread_mutex_lock(&ch.send_mu);
-    bool ok = write_all(iov, k);
-    pthread_mutex_unlock(&ch.send_mu);
-    return ok;
-}
-
-PyObject *psb_channel_send(PyObject *args) {
-    int kind;
-    long long id;
-    PyObject *data_o = Py_None, *more_o = NULL;
-    if (!PyArg_ParseTuple(args, "iL|OO:send", &kind, &id, &data_o, &more_o))
-        return NULL;
-    if (ch.fd < 0 || ch.forked) {
-        PyObject *cls = psb_exception_class("SandBoxError");
-        if (cls)
-            PyErr_SetString(cls, "this process has no channel to the application (a fork does not inherit it)");
-        return NULL;
-    }
-    Py_buffer data = {0}, more = {0};
-    if (data_o != Py_None && PyObject_GetBuffer(data_o, &data, PyBUF_SIMPLE) < 0)
-        return NULL;
-    if (more_o && more_o != Py_None && PyObject_GetBuffer(more_o, &more, PyBUF_SIMPLE) < 0) {
-        PyBuffer_Release(&data);
-        return NULL;
-    }
-    bool ok = true, two = more_o != NULL;
-    size_t len = data_o != Py_None ? (size_t)data.len : 0, from = 0;
-    if (data_o != Py_None && !data.buf)
-        data.buf = "";
-    if (more.buf && (size_t)more.len + len > PART)
-        two = true, ok = false;
-    if (!ok) {
-        PyErr_SetString(PyExc_ValueError, "send: an exception's two parts must fit one frame");
-    } else {
-        Py_BEGIN_ALLOW_THREADS;
-        while (ok && kind == KIND_RESULT && len - from > PART) {
-            ok = send_frame(KIND_CHUNK, id, &data, from, PART, &more, false);
-            from += PART;
-        }
-        while (ok && (kind == KIND_STDOUT || kind == KIND_STDERR) && len - from > PART) {
-            ok = send_frame(kind, id, &data, from, PART, &more, false);
-            from += PART;
-        }
-        ok = ok && len - from <= PART && send_frame(kind, id, &data, from, len - from, &more, two);
-        Py_END_ALLOW_THREADS;
-        if (!ok)
-            PyErr_SetString(PyExc_BrokenPipeError, "the application does not take what the sandbox sends");
-    }
-    if (data.obj)
-        PyBuffer_Release(&data);
-    if (more.obj)
-        PyBuffer_Release(&more);
-    if (!ok)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
 /* Opens the channel and says READY: from here on calls are taken. 0, or -1 with an exception. */
 int psb_channel_open(int fd) {
-    uint8_t buf[256];
-    mp_writer w = {buf, 4, sizeof buf, false, true};
     ch.fd = fd;
     pthread_atfork(NULL, NULL, forked);
-    mp_array(&w, 5);
-    mp_int(&w, KIND_READY);
-    mp_int(&w, 0);
-    mp_str(&w, PSB_VERSION, strlen(PSB_VERSION));
-    mp_int(&w, getpid());
-    mp_str(&w, PY_VERSION, strlen(PY_VERSION));
-    size_t body = w.len - 4;
-    buf[0] = buf[1] = 0, buf[2] = (uint8_t)(body >> 8), buf[3] = (uint8_t)body;
-    struct iovec iov = {buf, w.len};
-    if (!w.bad && write_all(&iov, 1))
-        return 0;
-    PyErr_SetString(PyExc_BrokenPipeError, "the application does not take what the sandbox sends");
-    return -1;
+    return psb_channel_ready(fd);
 }

@@ -237,9 +237,11 @@ PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf
 PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 int psb_env_read(PyObject *key);
 
-/* ---- channel.c --------------------------------------------------------------------------------------------------- */
+/* ---- channel.c, channel_send.c --------------------------------------------------------------------------------------------------- */
 
+#define PSB_PART (1 << 20) /* bytes of a payload in one frame */
 int psb_channel_open(int fd);
+int psb_channel_ready(int fd);
 PyObject *psb_channel_recv(void);
 PyObject *psb_channel_send(PyObject *args);
 
