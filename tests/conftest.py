@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,11 @@ import pytest
 from complete_mode import NOBODY, Place, public_environment
 
 HERE = Path(__file__).resolve().parent
+
+if (
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+):  # a shell starts background jobs so; what the tests start would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: What a test's sandbox may do: import anything, read the tests, kill itself. OS_SANDBOX chooses the provider.
 PROFILE = f"""\

@@ -29,7 +29,7 @@ static void encoded(char **p, char *end, const char *s) {
 static PyObject *environment(PyObject *given) {
     PyObject *list = PyList_New(0);
     const char *preload = "";
-    char boot[3 * PSB_PATH_MAX], line[PSB_PATH_MAX + 64];
+    static __thread char boot[3 * PSB_PATH_MAX], line[PSB_PATH_MAX + 64];
     PyObject *seq = NULL, *kept_preload = NULL;
     if (!list)
         return NULL;

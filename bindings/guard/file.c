@@ -98,7 +98,7 @@ static bool names_folder(const char *s, Py_ssize_t n) {
 
 /* 0: go on. -1: refused, exception set. */
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event) {
-    char text[PSB_PATH_MAX], real[PSB_PATH_MAX];
+    static __thread char text[PSB_PATH_MAX], real[PSB_PATH_MAX];
     size_t len, real_len;
     const char *s = NULL;
     Py_ssize_t n = 0;
@@ -213,7 +213,7 @@ static int database_event(PyObject *database, const char *event) {
     if (!hold) /* sets the exception for a PathLike: sqlite3.connect() itself hands a str on */
         return PyErr_Occurred() ? -1 : psb_file_object(database, -1, PSB_READ, true, false, event);
     int need = psb.resolve ? PSB_WRITE : PSB_READ, rc = 0;
-    char path[PSB_PATH_MAX];
+    static __thread char path[PSB_PATH_MAX];
     size_t len = 0;
     bool memory = n == 0 || (n == 8 && memcmp(s, ":memory:", 8) == 0);
     if (n >= 5 && memcmp(s, "file:", 5) == 0) {

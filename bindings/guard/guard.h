@@ -7,6 +7,10 @@
  * Locking: everything that touches Python objects, the verdict cache or the question socket runs with the GIL held.
  * After a fork only the forking thread is left and it held the GIL, so the child's copy of that state is consistent;
  * the question socket itself is replaced (ask.c). The call channel (channel.c) has its own mutex.
+ *
+ * Stack: the guard stands between any two frames of a recursion (imports in imports, __fspath__ that calls os.stat), and a
+ * program may make threads with little stack. So what is large is `static __thread`: it is only used while no Python code
+ * runs.
  */
 #ifndef PSB_GUARD_H
 #define PSB_GUARD_H

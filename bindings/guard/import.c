@@ -6,6 +6,7 @@
  */
 #include "guard.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -175,6 +176,31 @@ static PyObject *absolute(PyObject *name, PyObject *globals, long level) {
     return result;
 }
 
+/* `written` at `level`, as written; five: all arguments were given by place. */
+static PyObject *import_exactly(PyObject *written, PyObject *const *got, long level, bool five) {
+    PyObject *name = absolute(written, got[1], level);
+    if (!name)
+        return PyErr_Occurred() ? NULL : PyImport_ImportModuleLevelObject(written, got[1], got[2], got[3], (int)level);
+    Py_ssize_t len;
+    const char *s;
+    PyObject *hold = utf8(name, &s, &len);
+    /* PyImport_Import's way of calling: globals twice, an empty list, level 0 */
+    bool from_c = five && got[1] && got[1] == got[2] && got[3] && PyList_CheckExact(got[3]) && !PyList_GET_SIZE(got[3]) && !level;
+    if (!hold || charge(name, s, (size_t)len, true, from_c) < 0) {
+        Py_XDECREF(hold);
+        Py_DECREF(name);
+        return NULL;
+    }
+    /* A spec that answers otherwise now gets at modules that are loaded already; others are charged when they are found. */
+    psb_grant grant = {psb_grants, NULL, s, (size_t)len};
+    psb_grants = &grant;
+    PyObject *result = PyImport_ImportModuleLevelObject(written, got[1], got[2], got[3], (int)level);
+    psb_grants = grant.up;
+    Py_DECREF(hold);
+    Py_DECREF(name);
+    return result;
+}
+
 PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     static const char *const names[] = {"name", "globals", "locals", "fromlist", "level"};
@@ -191,36 +217,20 @@ PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t narg
         else
             got[j] = args[n + k];
     }
-    if (odd || !got[0] || !PyUnicode_CheckExact(got[0]) || (got[4] && !PyLong_CheckExact(got[4]))) {
-        if (got[0] && PyUnicode_Check(got[0])) { /* a str subclass could change its mind: only the exact text goes on */
-            PyErr_SetString(PyExc_TypeError, "__import__() in a sandbox takes an exact str and an exact int");
-            return NULL;
-        }
+    if (odd || !got[0] || !PyUnicode_Check(got[0]))
         return PyObject_Vectorcall(original, args, nargsf, kwnames); /* raises */
-    }
-    long level = got[4] ? PyLong_AsLong(got[4]) : 0;
-    if (level == -1 && PyErr_Occurred())
+    /* Taken once, as exact types: a str subclass or an __index__ cannot change its mind. */
+    PyObject *index = got[4] ? PyNumber_Index(got[4]) : PyLong_FromLong(0);
+    int overflow = 0;
+    long level = index ? PyLong_AsLongAndOverflow(index, &overflow) : -1;
+    Py_XDECREF(index);
+    if (overflow || level > INT_MAX || level < INT_MIN)
+        PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
+    PyObject *written = PyErr_Occurred() ? NULL : PyUnicode_FromObject(got[0]);
+    if (!written)
         return NULL;
-    PyObject *name = absolute(got[0], got[1], level);
-    if (!name)
-        return PyErr_Occurred() ? NULL : PyImport_ImportModuleLevelObject(got[0], got[1], got[2], got[3], (int)level);
-    Py_ssize_t len;
-    const char *s;
-    PyObject *hold = utf8(name, &s, &len);
-    /* PyImport_Import's way of calling: globals twice, an empty list, level 0 */
-    bool from_c = n == 5 && got[1] && got[1] == got[2] && got[3] && PyList_CheckExact(got[3]) && !PyList_GET_SIZE(got[3]) && !level;
-    if (!hold || charge(name, s, (size_t)len, true, from_c) < 0) {
-        Py_XDECREF(hold);
-        Py_DECREF(name);
-        return NULL;
-    }
-    /* A spec that answers otherwise now gets at modules that are loaded already; others are charged when they are found. */
-    psb_grant grant = {psb_grants, NULL, s, (size_t)len};
-    psb_grants = &grant;
-    PyObject *result = PyImport_ImportModuleLevelObject(got[0], got[1], got[2], got[3], (int)level);
-    psb_grants = grant.up;
-    Py_DECREF(hold);
-    Py_DECREF(name);
+    PyObject *result = import_exactly(written, got, level, n == 5);
+    Py_DECREF(written);
     return result;
 }
 
@@ -233,13 +243,14 @@ static void explain_missing(PyObject *name) {
     PyObject *sys_path = PySys_GetObject("path");
     Py_ssize_t n;
     const char *s = PyUnicode_AsUTF8AndSize(name, &n);
-    char found[PSB_PATH_MAX] = "";
+    static __thread char found[PSB_PATH_MAX];
     const char *dot = s ? strrchr(s, '.') : NULL;
+    found[0] = 0;
     for (Py_ssize_t i = 0; s && !dot && sys_path && PyList_Check(sys_path) && i < PyList_GET_SIZE(sys_path) && !found[0]; i++) {
         static const char *const shapes[] = {"%s/%s.py", "%s/%s/__init__.py", "%s/%s.pyc"};
         PyObject *entry = PyList_GET_ITEM(sys_path, i);
         const char *folder = PyUnicode_Check(entry) ? PyUnicode_AsUTF8(entry) : NULL;
-        char text[PSB_PATH_MAX], file[PSB_PATH_MAX];
+        static __thread char text[PSB_PATH_MAX], file[PSB_PATH_MAX];
         size_t len;
         struct stat st;
         if (!folder || !psb_path_lexical(-1, folder, strlen(folder), text, &len) || psb_file_allowed(text, len, PSB_READ))
@@ -301,7 +312,7 @@ PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t na
 /* _imp.create_dynamic(spec[, file]): an extension's code. The import system may load what is there to be imported; what the
  * program could have written itself is native code of its own, and needs that grant. */
 PyObject *psb_create_dynamic(PyObject *original, int call, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    char literal[PSB_PATH_MAX], text[PSB_PATH_MAX];
+    static __thread char literal[PSB_PATH_MAX], text[PSB_PATH_MAX];
     size_t n;
     if (psb_call_check(call, "_imp.create_dynamic") < 0)
         return NULL;

@@ -23,11 +23,16 @@ typedef struct {
 
 #define HOST_MAX 1024 /* bytes of a host in a question; a name has 253 at most */
 
-/* What cannot be a host or a port is brought into the question's limits: no rule allows it, and the call itself fails. */
+/* What cannot be a host or a port is brought into the question's limits: no rule allows it, and the call itself fails. The
+ * NUL of an abstract local socket is written as @. */
 static void write_endpoint(mp_writer *w, const endpoint *e) {
+    char host[HOST_MAX];
+    size_t n = e->host_len < HOST_MAX ? e->host_len : HOST_MAX;
+    for (size_t i = 0; i < n; i++)
+        host[i] = e->host[i] ? e->host[i] : '@';
     mp_str(w, e->op, strlen(e->op));
     mp_str(w, e->proto, strlen(e->proto));
-    mp_bin(w, e->host, e->host_len < HOST_MAX ? e->host_len : HOST_MAX);
+    mp_bin(w, host, n);
     mp_int(w, e->port >= 0 && e->port <= 65535 ? e->port : 0);
 }
 
@@ -140,10 +145,10 @@ static int addressed(const char *op, PyObject *sock, PyObject *address) {
     }
     if (!hold)
         return -1;
-    char path[PSB_PATH_MAX];
+    static __thread char path[PSB_PATH_MAX];
     if (strcmp(e.proto, "unix") == 0 && e.host_len && e.host[0]) {
         size_t n;
-        char literal[PSB_PATH_MAX];
+        static __thread char literal[PSB_PATH_MAX];
         if (!psb_path_literal(-1, e.host, strnlen(e.host, e.host_len), literal, &n) ||
             !psb_path_resolve(literal, strcmp(op, "bind") != 0, path, &n)) {
             Py_DECREF(hold);

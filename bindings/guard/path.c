@@ -133,7 +133,7 @@ static bool without_links(const char *path, char *out, size_t *len) {
  * to its resolved parent plus its last name; a last component that is a dangling link leads where the link says, since
  * O_CREAT would create there. */
 bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
-    char current[PSB_PATH_MAX];
+    static __thread char current[PSB_PATH_MAX];
     size_t n = strlen(absolute);
     if (n >= sizeof current)
         return false;
@@ -170,7 +170,7 @@ bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t 
         *len = parent_len + 1 + strlen(name);
         if (!follow_last)
             return true;
-        char target[PATH_MAX];
+        static __thread char target[PATH_MAX];
         ssize_t t = readlink(out, target, sizeof target - 1);
         if (t < 0)
             return true; /* not a link: a new name in a real folder */

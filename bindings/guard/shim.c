@@ -168,7 +168,7 @@ static PyObject *call_file(shim *s, PyObject *const *args, size_t nargsf, PyObje
 static PyObject *call_listdir(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     const char *path = n == 1 && !kwnames && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8(args[0]) : NULL;
-    char text[PSB_PATH_MAX];
+    static __thread char text[PSB_PATH_MAX];
     size_t len;
     PyErr_Clear();
     if (path && psb.enforce && !psb.learn && psb_nearest_caller() == PSB_IMPORTLIB &&

@@ -51,7 +51,7 @@ func (c *compiler) addFile(r *profile.Rule) error {
 		if err := c.files.hidden.add(glob, c.base(r), n); err != nil {
 			return r.Fail("this glob cannot be used: "+err.Error(), "Write a basename (*.key) or a path (./data/**/*.key); * ? [a-z] and ** are known.")
 		}
-		c.files.ignores = append(c.files.ignores, Ignore{r.Value, r.Pos})
+		c.files.ignores = append(c.files.ignores, Ignore{r.Value, c.files.hidden.fixed(n), r.Pos})
 		return nil
 	}
 	if len(r.Items) > 2 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -107,6 +108,21 @@ func anchor(glob string) ([]string, error) {
 		return nil, errStars
 	}
 	return out, nil
+}
+
+// fixed returns the path before the first wildcard of the path glob that line has just added, "" for other globs.
+func (g *globs) fixed(line int) string {
+	if len(g.paths) == 0 || g.paths[len(g.paths)-1].line != line {
+		return ""
+	}
+	parts := g.paths[len(g.paths)-1].parts
+	if i := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, `*?[\`) }); i >= 0 {
+		parts = parts[:i]
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "/" + strings.Join(parts, "/")
 }
 
 func (g *globs) empty() bool { return len(g.names) == 0 && len(g.bases) == 0 && len(g.paths) == 0 }

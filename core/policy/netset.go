@@ -15,16 +15,19 @@ const (
 	sets        // how many there are
 )
 
+// setRow is one network of a set.
+type setRow struct {
+	prefix netip.Prefix
+	set    set
+	why    string
+}
+
 // setNames are the names that rules use. unspecified has none: it is granted by its own address.
 var setNames = map[string]set{"@metadata": metadata, "@loopback": loopback, "@link-local": linkLocal, "@private": private}
 
 // setTable is every named set, the narrower before the wider: an address of @metadata is not one of @link-local, so a
 // grant of @link-local does not open the cloud's credentials.
-var setTable = []struct {
-	prefix netip.Prefix
-	set    set
-	why    string
-}{
+var setTable = []setRow{
 	{netip.MustParsePrefix("169.254.169.254/32"), metadata, "AWS, GCP, Azure, OpenStack, DigitalOcean, Oracle"},
 	{netip.MustParsePrefix("169.254.169.253/32"), metadata, "AWS resolver"},
 	{netip.MustParsePrefix("169.254.170.2/32"), metadata, "AWS ECS task credentials"},

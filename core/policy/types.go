@@ -77,8 +77,9 @@ type Exposure struct {
 
 // Ignore is an ignore rule: a glob on a basename, or on a whole path where it holds a slash.
 type Ignore struct {
-	Glob string
-	Pos  profile.Position
+	Glob  string
+	Fixed string // canonical folder that a path glob is bound to; "" where it may match anywhere
+	Pos   profile.Position
 }
 
 // Switches are the scalars that choose layers.

@@ -144,8 +144,14 @@ CASES = [
         "import os\nos.symlink({secret!r}, 'work/link')\nfor e in os.scandir('work'):\n    if e.is_file() and e.stat().st_size: print('ESCAPED')",
         "expose-rw=./work",
     ),
-    read("sqlite URI", "import sqlite3\nsqlite3.connect('file://localhost' + {secret!r}[:-1] + '%79?x=mode=memory&mode=ro', uri=True)\nprint('ESCAPED')"),
-    read("ssl", "import ssl\ntry: ssl.create_default_context().load_cert_chain({secret!r})\nexcept ssl.SSLError: print('ESCAPED')"),
+    read(
+        "sqlite URI",
+        "import sqlite3\nsqlite3.connect('file://localhost' + {secret!r}[:-1] + '%79?x=mode=memory&mode=ro', uri=True)\nprint('ESCAPED')",
+    ),
+    read(
+        "ssl",
+        "import ssl\ntry: ssl.create_default_context().load_cert_chain({secret!r})\nexcept ssl.SSLError: print('ESCAPED')",
+    ),
     # ---- execute a program
     *(
         Attack("execute", name, f"import os\n{code}", "")
@@ -169,8 +175,17 @@ CASES = [
             "subclass walk": "cls = [c for c in object.__subclasses__() if c.__name__ == '_wrap_close'][0]\ncls.__init__.__globals__['system']('echo ESCAPED')",
         }.items()
     ),
-    Attack("execute", "extension by another name", "import sys, types, os, _posixsubprocess as q\nx = types.ModuleType('x'); x.__path__ = [os.path.dirname(q.__file__)]; sys.modules['x'] = x\nfrom x import _posixsubprocess as p\nr, w = os.pipe()\npid = p.fork_exec([b'/bin/echo', b'ESCAPED'], [b'/bin/echo'], True, (w,), None, None, *[-1] * 6, r, w, False, False, -1, None, None, None, -1, None, False)\nos.waitpid(pid, 0)"),
-    Attack("execute", "extension that the program wrote", "import sys, os, _posixsubprocess as q\nname = os.path.basename(q.__file__)\nopen('work/' + name, 'wb').write(open(q.__file__, 'rb').read())\nsys.path.insert(0, os.path.abspath('work')); del sys.modules['_posixsubprocess']\nimport _posixsubprocess as p\nprint('ESCAPED' if 'work' in p.__file__ else 'no')", "expose-rw=./work"),
+    Attack(
+        "execute",
+        "extension by another name",
+        "import sys, types, os, _posixsubprocess as q\nx = types.ModuleType('x'); x.__path__ = [os.path.dirname(q.__file__)]; sys.modules['x'] = x\nfrom x import _posixsubprocess as p\nr, w = os.pipe()\npid = p.fork_exec([b'/bin/echo', b'ESCAPED'], [b'/bin/echo'], True, (w,), None, None, *[-1] * 6, r, w, False, False, -1, None, None, None, -1, None, False)\nos.waitpid(pid, 0)",
+    ),
+    Attack(
+        "execute",
+        "extension that the program wrote",
+        "import sys, os, _posixsubprocess as q\nname = os.path.basename(q.__file__)\nopen('work/' + name, 'wb').write(open(q.__file__, 'rb').read())\nsys.path.insert(0, os.path.abspath('work')); del sys.modules['_posixsubprocess']\nimport _posixsubprocess as p\nprint('ESCAPED' if 'work' in p.__file__ else 'no')",
+        "expose-rw=./work",
+    ),
     # ---- send data away
     Attack(
         "exfiltrate", "create_connection", "import socket\nsocket.create_connection(('127.0.0.1', {port}), 5)\nprint('ESCAPED')"
@@ -254,8 +269,16 @@ CASES = [
     ),
     Attack("string", "pickle", "import pickle\nprint(pickle.loads(b\"cbuiltins\\nprint\\n(S'ESCAPED'\\ntR.\"))"),
     Attack("string", "runpy's helper", "import runpy\nrunpy._run_code(\"print('ESC' + 'APED')\", {{}}, mod_name='x')"),
-    Attack("string", "dataclasses' helper", "import dataclasses\nmake = getattr(dataclasses, '_create_fn', None)\nprint(make('f', [], [\"return 'ESC' + 'APED'\"])() if make else dataclasses._FuncBuilder({{}}) and 'ESCAPED')"),
-    Attack("string", "exec at exit", "import atexit, sys\natexit.register(exec, \"print('ESC' + 'APED')\", {{}})\natexit.register(sys.audit, 'cpython.run_interactivehook', None)\natexit.register(sys.audit, 'cpython.run_stdin')"),
+    Attack(
+        "string",
+        "dataclasses' helper",
+        "import dataclasses\nmake = getattr(dataclasses, '_create_fn', None)\nprint(make('f', [], [\"return 'ESC' + 'APED'\"])() if make else dataclasses._FuncBuilder({{}}) and 'ESCAPED')",
+    ),
+    Attack(
+        "string",
+        "exec at exit",
+        "import atexit, sys\natexit.register(exec, \"print('ESC' + 'APED')\", {{}})\natexit.register(sys.audit, 'cpython.run_interactivehook', None)\natexit.register(sys.audit, 'cpython.run_stdin')",
+    ),
     # ---- disarm the guard
     Attack(
         "disarm",
