@@ -140,12 +140,12 @@ def test_no_profile_and_no_terminal(place: Place) -> None:
 def test_signals_reach_the_program(place: Place) -> None:
     place.profile(OPEN)
     code = """
-import signal, sys
+import os, signal, sys
 def handler(number, frame):
-    print('got', signal.Signals(number).name, flush=True)
+    os.write(1, f'got {signal.Signals(number).name}\n'.encode())
     sys.exit(5)
 signal.signal(signal.SIGTERM, handler)
-print('ready', flush=True)
+os.write(1, b'ready\n')
 signal.pause()
 """
     with subprocess.Popen(

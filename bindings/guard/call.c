@@ -64,10 +64,10 @@ int psb_call_check(int call, const char *event) {
     psb_caller caller = psb_nearest_caller();
     if (caller == PSB_NO_FRAME && psb.phase == PSB_PHASE_BOOT)
         return 0;
-    if (caller == PSB_NO_FRAME && strcmp(row->category, "dynamic-code") == 0 && PyInterpreterState_Get() != PyInterpreterState_Main())
+    bool reads_code = strcmp(row->category, "dynamic-code") == 0 || strcmp(row->category, "deserialization") == 0;
+    if (caller == PSB_NO_FRAME && reads_code && PyInterpreterState_Get() != PyInterpreterState_Main())
         return 0; /* a granted sub-interpreter is being made: CPython ends the process where that fails */
-    if (psb.phase == PSB_PHASE_BOOT && (row->flags & PSB_F_STDLIB_FREE || strcmp(row->category, "dynamic-code") == 0 ||
-                                        strcmp(row->category, "deserialization") == 0))
+    if (psb.phase == PSB_PHASE_BOOT && (row->flags & PSB_F_STDLIB_FREE || reads_code))
         return 0; /* what the interpreter does to start */
     if (caller == PSB_IMPORTLIB && strcmp(row->category, "process-exec") != 0 && psb_importing())
         return 0;
