@@ -142,10 +142,10 @@ def test_signals_reach_the_program(place: Place) -> None:
     code = """
 import os, signal, sys
 def handler(number, frame):
-    os.write(1, f'got {signal.Signals(number).name}\n'.encode())
+    os.write(1, f'got {signal.Signals(number).name}\\n'.encode())
     sys.exit(5)
 signal.signal(signal.SIGTERM, handler)
-os.write(1, b'ready\n')
+os.write(1, b'ready\\n')
 signal.pause()
 """
     with subprocess.Popen(

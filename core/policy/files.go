@@ -36,6 +36,15 @@ var devices = []struct {
 	write bool
 }{{"/dev/null", true}, {"/dev/zero", false}, {"/dev/urandom", false}}
 
+// Devices are the devices that need no rule.
+func Devices() []string {
+	var out []string
+	for _, d := range devices {
+		out = append(out, d.path)
+	}
+	return out
+}
+
 // metadataOps ask what a path is, not what it holds. realpath asks them of each folder on the way to a file, so they
 // are allowed for the folders above what is readable. The shims say the bare names, the events the dotted ones.
 var metadataOps = map[string]bool{"stat": true, "lstat": true, "access": true, "readlink": true,

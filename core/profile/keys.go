@@ -167,6 +167,18 @@ func lookup(word string) (Key, bool) {
 	return Key{}, false
 }
 
+// FamilyOf returns the family of a key, "" for what is none.
+func FamilyOf(word string) string {
+	k, _ := lookup(word)
+	return k.Family
+}
+
+// KindOf returns how the value of a key is read.
+func KindOf(word string) Kind {
+	k, _ := lookup(word)
+	return k.Kind
+}
+
 // nearestKey suggests the key that a word most likely meant.
 func nearestKey(word string) string {
 	return nearest.Word(strings.ReplaceAll(word, "_", "-"), names())
