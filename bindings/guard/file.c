@@ -122,7 +122,12 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     if (n > 0 && memchr(s, 0, (size_t)n)) { /* the call itself raises ValueError; a C string ends at the NUL */
         n = (Py_ssize_t)strlen(s);
     }
+    if (!n && (unheld || strcmp(event, "open") == 0)) { /* names nothing: the call itself says so */
+        Py_DECREF(hold);
+        return 0;
+    }
     follow |= names_folder(s, n);
+    errno = ENOENT;
     bool formed, resolve = psb.resolve || psb.learn;
     if (unheld && !resolve)
         resolve = !psb_path_lexical(dir_fd, s, (size_t)n, text, &len) || !psb_file_runtime(text, len);
@@ -138,11 +143,20 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
         else
             formed = false;
     }
-    Py_DECREF(hold);
-    if (allowed)
+    if (allowed) {
+        Py_DECREF(hold);
         return 0;
-    if (!formed) /* too long, a loop of links, a lost working directory: nothing that could be opened */
-        return refuse_quietly(need, path ? path : Py_None);
+    }
+    if (!formed) { /* too long, a loop of links, a lost working directory: nothing that could be opened */
+        int why = errno;
+        if (why == ELOOP && !(psb_path_lexical(dir_fd, s, (size_t)n, text, &len) && psb_file_allowed(text, len, bits)))
+            why = ENOENT;
+        Py_DECREF(hold);
+        errno = why;
+        PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path ? path : Py_None);
+        return -1;
+    }
+    Py_DECREF(hold);
     if (psb.learn) {
         learn_file(text, len, need, event);
         return 0;

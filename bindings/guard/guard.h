@@ -130,7 +130,7 @@ void psb_remember(char kind, const char *text, size_t n);
 
 /* ---- path.c --------------------------------------------------------------------------------------------------- */
 
-/* Each writes an absolute path and its length; false when it does not fit or cannot be formed. */
+/* Each writes an absolute path and its length; false, and errno, when it does not fit or cannot be formed. */
 bool psb_path_literal(int dir_fd, const char *path, size_t n, char *out, size_t *len); /* as written, ".." and all */
 bool psb_path_lexical(int dir_fd, const char *path, size_t n, char *out, size_t *len);
 bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len);

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 static bool append(char *out, size_t *len, const char *s, size_t n) {
-    if (*len + n + 2 > PSB_PATH_MAX)
+    if (*len + n + 2 > PSB_PATH_MAX) {
+        errno = ENAMETOOLONG;
         return false;
+    }
     memcpy(out + *len, s, n);
     *len += n;
     return true;
@@ -45,8 +47,10 @@ static bool fd_path(int fd, char *out, size_t *len) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, out, PSB_PATH_MAX - 1);
-    if (n <= 0 || n >= PSB_PATH_MAX - 1 || out[0] != '/')
+    if (n <= 0 || n >= PSB_PATH_MAX - 1 || out[0] != '/') {
+        errno = fcntl(fd, F_GETFD) < 0 ? EBADF : ENOTDIR;
         return false;
+    }
     *len = (size_t)n;
     return true;
 }
@@ -135,8 +139,10 @@ static bool without_links(const char *path, char *out, size_t *len) {
 bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
     static __thread char current[PSB_PATH_MAX];
     size_t n = strlen(absolute);
-    if (n >= sizeof current)
+    if (n >= sizeof current) {
+        errno = ENAMETOOLONG;
         return false;
+    }
     memcpy(current, absolute, n + 1);
     for (int links = 0; links < 40; links++) {
         if (follow_last && (without_links(current, out, len) || existing(current, out, len)))
@@ -148,8 +154,10 @@ bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t 
             return true;
         }
         char name[NAME_MAX + 1];
-        if (strlen(slash + 1) > NAME_MAX)
+        if (strlen(slash + 1) > NAME_MAX) {
+            errno = ENAMETOOLONG;
             return false;
+        }
         strcpy(name, slash + 1);
         *slash = 0;
         size_t parent_len;
@@ -163,8 +171,10 @@ bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t 
         }
         if (parent_len == 1)
             parent_len = 0;
-        if (parent_len + strlen(name) + 2 > PSB_PATH_MAX)
+        if (parent_len + strlen(name) + 2 > PSB_PATH_MAX) {
+            errno = ENAMETOOLONG;
             return false;
+        }
         out[parent_len] = '/';
         strcpy(out + parent_len + 1, name);
         *len = parent_len + 1 + strlen(name);
@@ -185,5 +195,6 @@ bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t 
             return false;
         current[joined] = 0;
     }
-    return false; /* a loop of links */
+    errno = ELOOP;
+    return false;
 }

@@ -81,15 +81,20 @@ static bool put(copied *c, Py_ssize_t at, PyObject *value) {
 }
 
 /* A number is taken once, as an exact int: __index__ cannot answer the check and the call differently. -1 in *value where
- * there is none, or one too large for the original to take. */
-static bool number(copied *c, Py_ssize_t at, long *value) {
+ * there is none; *odd where it is nothing that the original takes. */
+static bool number(copied *c, Py_ssize_t at, long *value, bool *odd) {
     *value = -1;
-    if (at < 0 || c->args[at] == Py_None || !PyIndex_Check(c->args[at]))
+    if (at < 0 || c->args[at] == Py_None)
         return true;
+    if (!PyIndex_Check(c->args[at])) {
+        *odd = true;
+        return true;
+    }
     if (!put(c, at, PyNumber_Index(c->args[at])))
         return false;
     int overflow;
     *value = PyLong_AsLongAndOverflow(c->args[at], &overflow);
+    *odd |= overflow || *value > INT_MAX || *value < INT_MIN;
     return true;
 }
 
@@ -109,15 +114,18 @@ static bool judge_path(shim *s, copied *c, Py_ssize_t n, PyObject *kwnames, cons
     if (slot < 0)
         return true; /* missing: the original complains, or means the working directory */
     long dir_fd, flags = 0;
-    if (!number(c, place(n, kwnames, -1, keyword), &dir_fd))
+    bool odd = false;
+    if (!number(c, place(n, kwnames, -1, keyword), &dir_fd, &odd))
         return false;
     if (what == 'p') {
         long mode;
         if (dir_fd < 0) /* the event says it all */
             return true;
-        if (!number(c, place(n, kwnames, 1, "flags"), &flags) || !number(c, place(n, kwnames, 2, "mode"), &mode))
+        if (!number(c, place(n, kwnames, 1, "flags"), &flags, &odd) || !number(c, place(n, kwnames, 2, "mode"), &mode, &odd))
             return false;
     }
+    if (odd) /* the original says so in its own words */
+        return true;
     if (!put(c, slot, plain_path(s, c->args[slot])))
         return false;
     PyObject *path = c->args[slot];
@@ -139,6 +147,25 @@ static bool judge_path(shim *s, copied *c, Py_ssize_t n, PyObject *kwnames, cons
                            PyUnicode_AsUTF8(s->qualname)) == 0;
 }
 
+/* An error names the path as it was given, not what it was converted to. */
+static void name_given(const copied *c, PyObject *const *args, Py_ssize_t total) {
+    if (!PyErr_ExceptionMatches(PyExc_OSError))
+        return;
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    PyErr_NormalizeException(&type, &value, &tb);
+    static const char *const attributes[] = {"filename", "filename2"};
+    for (int i = 0; i < 2 && value && PyObject_TypeCheck(value, (PyTypeObject *)PyExc_OSError); i++) {
+        PyObject *name = PyObject_GetAttrString(value, attributes[i]);
+        for (Py_ssize_t k = 0; name && name != Py_None && k < total; k++)
+            if (name == c->args[k] && name != args[k] && PyObject_CheckBuffer(args[k])) /* path objects are named as str, too */
+                PyObject_SetAttrString(value, attributes[i], args[k]);
+        Py_XDECREF(name);
+    }
+    PyErr_Clear();
+    PyErr_Restore(type, value, tb);
+}
+
 /* Path functions. Everything that the verdict depends on is converted once, to exact types, and the converted values are
  * what the original gets: a PathLike cannot answer the check and the call differently. */
 static PyObject *call_file(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
@@ -158,6 +185,8 @@ static PyObject *call_file(shim *s, PyObject *const *args, size_t nargsf, PyObje
         result = PyObject_Vectorcall(s->original, c.args, (size_t)n, kwnames);
         psb_judged_open = NULL;
     }
+    if (!result && c.n_owned)
+        name_given(&c, args, total);
     while (c.n_owned)
         Py_DECREF(c.owned[--c.n_owned]);
     return result;
