@@ -84,12 +84,20 @@ static int install(const char *m, PyObject *module) {
         return -1;
     if (psb.learn && strcmp(m, "os") == 0 && replace_path(module, "_Environ.__getitem__", SHIM_ENV, -1, NULL) < 0)
         return -1;
+    if (strcmp(m, "subprocess") == 0 && always_fork_exec(module) < 0)
+        return -1;
     if (strcmp(m, "builtins") == 0 && replace(module, "__import__", SHIM_IMPORT, -1, NULL) < 0)
         return -1;
     return 0;
 }
 
 /* By the name it was imported under, and by the one its C code has: an extension can be loaded as a submodule of anything. */
+/* subprocess starts programs by posix_spawn where that can close descriptors (3.13); fork_exec is the door that hands the
+ * guard on to a Python that is started. */
+static int always_fork_exec(PyObject *module) {
+    return PyObject_SetAttrString(module, "_USE_POSIX_SPAWN", Py_False);
+}
+
 int psb_install_module(PyObject *name, PyObject *module) {
     if (!PyModule_Check(module))
         return 0;
