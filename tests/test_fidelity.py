@@ -10,7 +10,6 @@ import re
 from itertools import zip_longest
 
 import pytest
-
 from complete_mode import Place
 
 SHOW = """\
