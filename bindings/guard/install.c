@@ -62,6 +62,12 @@ static int replace_path(PyObject *module, const char *attr, enum psb_shim_kind k
     return rc;
 }
 
+/* subprocess starts programs by posix_spawn where that can close descriptors (3.13); fork_exec is the door that hands the
+ * guard on to a Python that is started. */
+static int always_fork_exec(PyObject *module) {
+    return PyObject_SetAttrString(module, "_USE_POSIX_SPAWN", Py_False);
+}
+
 static int install(const char *m, PyObject *module) {
     if (psb_guard_methods(m, module) < 0)
         return -1;
@@ -92,12 +98,6 @@ static int install(const char *m, PyObject *module) {
 }
 
 /* By the name it was imported under, and by the one its C code has: an extension can be loaded as a submodule of anything. */
-/* subprocess starts programs by posix_spawn where that can close descriptors (3.13); fork_exec is the door that hands the
- * guard on to a Python that is started. */
-static int always_fork_exec(PyObject *module) {
-    return PyObject_SetAttrString(module, "_USE_POSIX_SPAWN", Py_False);
-}
-
 int psb_install_module(PyObject *name, PyObject *module) {
     if (!PyModule_Check(module))
         return 0;
