@@ -65,7 +65,7 @@ test-python: $(VENV)/.built
 	$(RUN) -m pytest -n auto
 
 test-smoke-%: .venv-%/.built
-	.venv-$*/bin/python -m pytest -m smoke
+	.venv-$*/bin/python -m pytest -n auto -m smoke
 
 .PHONY: lint
 lint: $(VENV)/.built need-go ## gofmt, vet, staticcheck, ruff, mypy, stubtest, and that generated files are current

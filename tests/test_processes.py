@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from complete_mode import Place
 
+pytestmark = pytest.mark.smoke
 LOOPS = 200
 GRANTED = (
     "python-import=*\npython-api=ALLOW:process-exec\npython-api=ALLOW:process-control\npython-api=ALLOW:threads\nexpose-rw=/dev/shm\n"
@@ -32,7 +33,6 @@ def check(place: Place, code: str) -> None:
     assert "Warning" not in done.stderr, done.stderr[-3000:]
 
 
-@pytest.mark.smoke
 def test_fork(place: Place) -> None:
     code = f"""
 import os

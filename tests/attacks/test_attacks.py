@@ -10,6 +10,8 @@ import pytest
 from cases import CASES, Attack
 from complete_mode import Place
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture(scope="session")
 def listener() -> Iterator[int]:
