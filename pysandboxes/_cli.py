@@ -1,11 +1,15 @@
-"""``pysandboxes doctor | check | explain``: what works here, whether a profile is sound, which rule decides."""
+"""``pysandboxes check | explain | diff | doctor``: whether a profile is sound, what it allows and why, what works here.
+
+The engine answers; ``_report`` words the answers. Exit status, the same for every command: 0 in order, 1 something to look
+at (``check``: a finding of grade error, with ``--strict`` of grade warning too; ``explain``: refused; ``diff``: more is allowed
+than before; ``doctor``: no provider with a kernel boundary), 2 no answer (a profile that does not load, a mistake in the call).
+"""
 
 # os.path: importing pathlib would cost more than all the rest of this package.
 # ruff: noqa: PTH100, PTH109, PTH120
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -19,15 +23,25 @@ if TYPE_CHECKING:
 
 PROFILE = ".py-sandboxes"
 
+QUESTIONS = """\
+questions, as one text or as words:
+  open PATH | read PATH | write PATH | list PATH | stat PATH
+  connect HOST:PORT | udp HOST:PORT | bind HOST:PORT | listen HOST:PORT | resolve HOST | unix PATH
+  import NAME | call FUNCTION | env NAME | eval | exec | compile
+without a question: the policy in force, and what is readable without a rule
+
+exit status: 0 allowed, 1 refused, 2 no answer"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; returns its exit status: 0 well, 1 something was found or refused, 2 a mistake in the call."""
+    """The command; returns its exit status."""
     options = _parser().parse_args(argv)
     try:
         status: int = options.run(options)
+        sys.stdout.flush()
     except SandBoxError as exc:
         print(f"pysandboxes: {exc}", file=sys.stderr)
-        return 1
+        return 2
     except BrokenPipeError:
         # The reader of our output has enough; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -36,95 +50,108 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> ArgumentParser:
-    from argparse import ArgumentParser
+    from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 
     from ._guard import __version__
 
     parser = ArgumentParser(prog="pysandboxes", description="Look at profiles and at what this machine can enforce.")
     parser.add_argument("--version", action="version", version=f"pysandboxes {__version__}")
-    parser.add_argument("--json", action="store_true", help="print what the engine says, as JSON")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    doctor = commands.add_parser("doctor", help="which OS providers work here, and why the others do not")
-    doctor.set_defaults(run=_doctor)
+    def command(name: str, run: Any, help: str, epilog: str) -> ArgumentParser:
+        made = commands.add_parser(
+            name,
+            help=help,
+            description=help[0].upper() + help[1:] + ".",
+            epilog=epilog,
+            formatter_class=RawDescriptionHelpFormatter,
+        )
+        made.add_argument("--json", action="store_true", default=SUPPRESS, help="print the answer as JSON")
+        made.set_defaults(run=run)
+        return made
 
-    check = commands.add_parser("check", help="load a profile; report mistakes and warnings")
-    check.add_argument("profile", nargs="?", default=PROFILE, help=f"the profile (default: {PROFILE})")
-    check.set_defaults(run=_check)
-
-    explain = commands.add_parser(
-        "explain",
-        help="which rule decides a question",
-        description="Questions: open PATH | write PATH | import NAME | call FUNCTION | connect HOST:PORT | env NAME | "
-        "eval. Without a question: what the profile allows.",
+    command(
+        "doctor",
+        _doctor,
+        "which OS providers work here, and why the others do not",
+        "exit status: 0 a provider with a kernel boundary works, 1 none does, 2 no answer",
     )
+    check = command(
+        "check",
+        _check,
+        "load a profile as a start would; find mistakes, doubtful rules and risks",
+        "exit status: 0 nothing of grade error, 1 an error (with --strict: or a warning), 2 it does not load",
+    )
+    check.add_argument("profile", nargs="?", default=PROFILE, help=f"the profile (default: {PROFILE})")
+    check.add_argument("--strict", action="store_true", help="warnings count as errors do")
+    check.add_argument("--keys", action="store_true", help="list the keys that a profile may hold, and stop")
+
+    explain = command("explain", _explain, "which rule decides a question, per layer, and what would change it", QUESTIONS)
     explain.add_argument("profile", help="the profile")
-    explain.add_argument("question", nargs="*", help="such as: connect example.com:443")
-    explain.set_defaults(run=_explain)
+    explain.add_argument("question", nargs="*", help='such as: "connect example.com:443"')
+
+    diff = command(
+        "diff",
+        _diff,
+        "compare two profiles by what their rules allow",
+        "exit status: 0 nothing more is allowed, 1 more is allowed, 2 one does not load",
+    )
+    diff.add_argument("before", help="the profile that held")
+    diff.add_argument("after", help="the profile that is to hold")
     return parser
 
 
 def _doctor(options: Namespace) -> int:
-    from . import _binary
-    from ._native import call
+    from . import _binary, _report
+    from ._native import ask
 
-    report = json.loads(call("Doctor"))
+    answer = ask("Doctor", _place())
     try:
-        report.setdefault("binary", _binary.find())
+        answer["binary"] = _binary.find()
     except FileNotFoundError as exc:
-        report.setdefault("binary", f"missing: {exc}")
-    if options.json:
-        _print_json(report)
-    else:
-        _print_doctor(report)
-    return 0 if any(provider.get("usable") for provider in report.get("providers", ())) else 1
-
-
-def _print_doctor(report: dict[str, Any]) -> None:
-    for name, value in report.items():
-        if name != "providers":
-            print(f"{name:<12} {value if isinstance(value, str) else json.dumps(value)}")
-    for provider in report.get("providers", ()):
-        verdict = "usable" if provider.get("usable") else "not usable"
-        print(f"{provider.get('name', '?'):<12} {verdict}{_tail(provider.get('why'))}")
-        if provider.get("how"):
-            print(f"{'':<12} to mend: {provider['how']}")
-        for title in ("enforces", "gaps"):
-            for line in provider.get(title) or ():
-                print(f"{'':<12} {title}: {line}")
+        answer["binary"] = f"missing: {exc}"
+    _report.show(options.json, answer, _report.doctor)
+    boundary = [p for p in answer["providers"] if p["usable"] and p["name"] not in ("none", "subprocess")]
+    return 0 if boundary else 1
 
 
 def _check(options: Namespace) -> int:
-    from ._native import ask
+    from . import _report
+    from ._native import ask, call
 
-    report = ask("CheckProfile", _profile_request(options.profile))
-    if options.json:
-        _print_json(report)
+    if options.keys:
+        from json import loads
+
+        _report.show(options.json, loads(call("Keys")), _report.keys)
         return 0
-    warnings = report.get("warnings") or []
-    for warning in warnings:
-        print(f"{warning.get('file') or options.profile}:{warning.get('line', 0)}: warning: {warning.get('message', '')}")
-    rules = report.get("rules")
-    print(f"{options.profile}: it loads{'' if rules is None else f', {rules} rules'}, {len(warnings)} warnings")
-    return 0
+    answer = ask("CheckProfile", _request(options.profile))
+    _report.show(options.json, answer, lambda a, paint: _report.check(options.profile, a, paint))
+    counted = ("error", "warning") if options.strict else ("error",)
+    return 1 if any(finding["grade"] in counted for finding in answer["findings"]) else 0
 
 
 def _explain(options: Namespace) -> int:
+    from . import _report
     from ._native import ask
 
-    request = _profile_request(options.profile)
-    request["question"] = options.question
-    answer = ask("Explain", request)
-    if options.json:
-        _print_json(answer)
-    else:
-        print(answer.get("text") or json.dumps(answer, indent=2))
+    answer = ask("Explain", {**_request(options.profile), "question": options.question})
+    _report.show(options.json, answer, _report.verdict if options.question else _report.policy)
     return 0 if answer.get("allow", True) else 1
 
 
-def _profile_request(profile: str) -> dict[str, Any]:
+def _diff(options: Namespace) -> int:
+    from . import _report
+    from ._native import ask
+
+    answer = ask("Diff", {**_request(options.before), "other": os.path.abspath(options.after)})
+    _report.show(options.json, answer, _report.diff)
+    return 1 if answer["opens"] else 0
+
+
+def _place() -> dict[str, Any]:
+    """Where the question comes from: what ``${}`` reads, and which Python would run."""
     return {
-        "profile": os.path.abspath(profile),
         "env": dict(os.environ),
         "cwd": os.getcwd(),
         "interpreter": sys.executable,
@@ -132,12 +159,8 @@ def _profile_request(profile: str) -> dict[str, Any]:
     }
 
 
-def _tail(text: object) -> str:
-    return f": {text}" if text else ""
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+def _request(profile: str) -> dict[str, Any]:
+    return {"profile": os.path.abspath(profile), **_place()}
 
 
 if __name__ == "__main__":

@@ -1,51 +1,86 @@
 package control
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pysandboxes/pysandboxes/bindings/border"
+	"github.com/pysandboxes/pysandboxes/core/interpreter"
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/profile"
+	"github.com/pysandboxes/pysandboxes/core/review"
+	"github.com/pysandboxes/pysandboxes/providers"
 )
 
-// profileRequest is what CheckProfile and Explain take.
+// profileRequest is what CheckProfile, Explain and Diff take.
 type profileRequest struct {
 	host
 	Profile  border.Text   `json:"profile"`
 	Question []border.Text `json:"question"` // Explain alone
+	Other    border.Text   `json:"other"`    // Diff alone: the profile that it is compared with
 }
+
+// place is a rule's position.
+type place struct {
+	File border.Text `json:"file"`
+	Line int         `json:"line"`
+}
+
+func at(p profile.Position) place { return place{border.Text(p.File), p.Line} }
 
 // checked is CheckProfile's answer.
 type checked struct {
 	Rules     int           `json:"rules"`
 	Locked    bool          `json:"locked"`
-	Warnings  []warning     `json:"warnings"`
+	Provider  string        `json:"provider"`
+	Findings  []finding     `json:"findings"`
+	Risks     []graded      `json:"risks"`
 	Protected []border.Text `json:"protected"`
 }
 
-type warning struct {
-	File    border.Text `json:"file"`
-	Line    int         `json:"line"`
+type finding struct {
+	place
+	Grade   string      `json:"grade"`
+	Kind    string      `json:"kind"`
+	Rule    border.Text `json:"rule"`
 	Message border.Text `json:"message"`
+	Hint    border.Text `json:"hint"`
+	Other   *place      `json:"other,omitempty"`
 }
 
-// CheckProfile loads and compiles a profile as a start would. The request is JSON: profile, env, cwd, interpreter, package. The answer
-// is JSON: rules (how many), locked, warnings (file, line, message), protected (paths that no sandbox may write).
+type graded struct {
+	place
+	Rule border.Text `json:"rule"`
+	Risk string      `json:"risk"`
+	Why  border.Text `json:"why"`
+}
+
+// CheckProfile loads and compiles a profile as a start would and reviews it. The request is JSON: profile, env, cwd, interpreter,
+// package. The answer is JSON: rules (how many), locked, provider, findings (grade, kind, file, line, rule, message, hint, other), risks (rule,
+// risk, why, file, line) and protected (paths that no sandbox may write).
 func CheckProfile(request string) (string, error) {
 	r, err := readProfileRequest(request)
 	if err != nil {
 		return "", err
 	}
-	prof, pol, warnings, err := r.compile()
+	loaded, err := r.compile(r.Profile)
 	if err != nil {
 		return "", err
 	}
-	if err := pol.CheckProtected(); err != nil {
-		return "", &border.Fault{Kind: border.KindConfig, Message: border.Text(err.Error()), File: r.Profile}
+	answer := checked{Rules: len(loaded.Profile.Rules), Locked: loaded.Profile.Locked, Provider: loaded.kernel.Provider,
+		Findings: []finding{}, Risks: []graded{}, Protected: texts(loaded.Policy.Protected())}
+	for _, f := range loaded.findings() {
+		shown := finding{at(f.Pos), f.Grade.String(), f.Kind, border.Text(f.Line), border.Text(f.Message), border.Text(f.Hint), nil}
+		if !f.Other.IsZero() {
+			other := at(f.Other)
+			shown.Other = &other
+		}
+		answer.Findings = append(answer.Findings, shown)
 	}
-	answer := checked{Rules: len(prof.Rules), Locked: prof.Locked, Warnings: []warning{}, Protected: texts(pol.Protected())}
-	for _, w := range warnings {
-		answer.Warnings = append(answer.Warnings, warning{border.Text(w.Pos.File), w.Pos.Line, border.Text(w.Text)})
+	for _, g := range review.Grants(loaded.Subject) {
+		if !g.Deny {
+			answer.Risks = append(answer.Risks, graded{at(g.Rule.Pos), border.Text(g.Shown()), g.Risk.String(), border.Text(g.Why)})
+		}
 	}
 	return border.JSON(answer)
 }
@@ -59,25 +94,78 @@ func readProfileRequest(request string) (profileRequest, error) {
 	return r, err
 }
 
+// loaded is a profile with all that is said about it.
+type loaded struct {
+	review.Subject
+	warnings []profile.Warning
+	kernel   review.Kernel
+	gaps     []providers.Gap
+}
+
 // compile gives the policy as a program in this place would get it.
-func (r profileRequest) compile() (*profile.Profile, *policy.Policy, []profile.Warning, error) {
+func (r profileRequest) compile(path border.Text) (*loaded, error) {
 	prof, err := profile.Load(profile.Options{
-		Path: string(r.Profile), Env: r.environ(), Platform: "linux", Home: r.home(), Cwd: string(r.Cwd), IgnoreOverridesLock: true,
+		Path: string(path), Env: r.environ(), Platform: "linux", Home: r.home(), Cwd: string(r.Cwd), IgnoreOverridesLock: true,
 	})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, &border.Fault{Kind: border.KindConfig, Message: border.Text(err.Error()), File: border.AsFault(err).File, Line: border.AsFault(err).Line}
 	}
 	in, err := r.python()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	pol, warnings, err := policy.Compile(prof, policy.Context{
 		Runtime: in.RuntimeFor(allowsNet(prof)), Package: in.Package, Cwd: string(r.Cwd), Home: r.home(),
 	})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	return prof, pol, append(prof.Warnings, warnings...), nil
+	l := &loaded{Subject: review.Subject{Profile: prof, Policy: pol}, warnings: warnings}
+	l.choose(in)
+	return l, nil
+}
+
+// choose asks which provider a start would take here, and whether it would take this profile.
+func (l *loaded) choose(in *interpreter.Interpreter) {
+	provider, _, err := providers.Choose(l.Policy.Switches().OSSandbox)
+	if err != nil {
+		l.kernel.Problem = err.Error()
+		return
+	}
+	holds := provider.Holds()
+	l.kernel = review.Kernel{Provider: provider.Name(), Files: holds.Files, Exec: holds.Exec, Sockets: holds.Sockets, Network: holds.Network}
+	l.gaps = provider.Gaps(l.Policy)
+	if provider.Name() == "none" {
+		return // it starts nothing, so that it has nothing to prepare
+	}
+	if err := l.Policy.CheckProtected(); err != nil {
+		l.kernel.Problem = err.Error()
+	} else if _, err := provider.Prepare(l.Policy, providers.Child{Path: in.Executable, Guard: in.Guard, Preload: in.Preload}); err != nil {
+		l.kernel.Problem = err.Error()
+	}
+}
+
+// findings are the linter's, the compiler's warnings and what the provider says.
+func (l *loaded) findings() []review.Finding {
+	out := review.Lint(l.Subject)
+	for _, w := range l.warnings {
+		if strings.HasSuffix(w.Text, "does not exist") && slices.ContainsFunc(l.gaps, func(g providers.Gap) bool { return g.Rule == w.Pos }) {
+			continue // the provider says what follows from it
+		}
+		out = append(out, review.Finding{Grade: review.Warning, Kind: review.KindLoad, Pos: w.Pos, Message: w.Text})
+	}
+	if l.kernel.Problem != "" {
+		out = append(out, review.Finding{Grade: review.Error, Kind: review.KindStart, Pos: l.Policy.Switches().OSSandboxPos, Message: l.kernel.Problem})
+	}
+	for _, g := range l.gaps {
+		grade := review.Note
+		if !g.Rule.IsZero() {
+			grade = review.Warning
+		}
+		out = append(out, review.Finding{Grade: grade, Kind: review.KindStart, Pos: g.Rule, Message: g.Text})
+	}
+	review.Sort(out)
+	return out
 }
 
 // allowsNet reports whether a net rule may allow anything; look-ups by the C library then read its files.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -172,100 +171,4 @@ func TestOutputForAClosedStreamIsDropped(t *testing.T) {
 		t.Fatal("the sandbox blocks on an output that nobody takes")
 	}
 	s.close()
-}
-
-// request builds a question about a profile against the machine's python.
-func request(t *testing.T, profileText string, question ...string) string {
-	t.Helper()
-	python := "/usr/bin/python3"
-	if _, err := os.Stat(python); err != nil {
-		t.Skip(python + " is missing")
-	}
-	folder := t.TempDir()
-	path := filepath.Join(folder, ".py-sandboxes")
-	require.NoError(t, os.WriteFile(path, []byte(profileText), 0o600))
-	data, err := json.Marshal(map[string]any{
-		"profile": path, "env": map[string]string{"HOME": folder, "XDG_CACHE_HOME": folder}, "cwd": folder,
-		"interpreter": python, "package": folder, "question": question,
-	})
-	require.NoError(t, err)
-	return string(data)
-}
-
-func TestExplainNamesTheRuleOrTheLineToAdd(t *testing.T) {
-	const text = "python-import=json\nexpose-ro=/etc/hostname\nnet=ALLOW|tcp|127.0.0.1|80|OUT\n"
-	for _, c := range []struct {
-		question []string
-		allow    bool
-		rule     string // how the deciding line ends
-		add      string
-	}{
-		{[]string{"import", "json"}, true, ":1", ""},
-		{[]string{"import", "socket"}, false, "", "python-import=socket"},
-		{[]string{"write", "/etc/hostname"}, false, ":2", ""},
-		{[]string{"connect", "127.0.0.1:80"}, true, ":3", ""},
-		{[]string{"connect", "127.0.0.1:81"}, false, "", "net=ALLOW|TCP|127.0.0.1|81|OUT"},
-		{[]string{"env", "TOKEN"}, false, "", "env=TOKEN=${TOKEN}"},
-		{[]string{"eval"}, false, "", "python-api=ALLOW:builtins.eval"},
-	} {
-		raw, err := Explain(request(t, text, c.question...))
-		require.NoError(t, err, c.question)
-		var got explained
-		require.NoError(t, json.Unmarshal([]byte(raw), &got))
-		assert.Equal(t, c.allow, got.Allow, "%v: %s", c.question, raw)
-		if c.allow {
-			assert.Regexp(t, c.rule+"$", string(got.Rule), "%v", c.question)
-		}
-		if c.add != "" {
-			require.NotEmpty(t, got.Add, "%v", c.question)
-			assert.EqualValues(t, c.add, got.Add[0])
-			assert.Contains(t, string(got.Text), c.add)
-		}
-	}
-}
-
-func TestExplainRefusesWhatIsNoQuestion(t *testing.T) {
-	for _, c := range []struct {
-		question []string
-		want     string
-	}{
-		{[]string{"opne", "/x"}, "did you mean open?"},
-		{[]string{"open"}, "open PATH"},
-		{[]string{"open", "/x", "/y"}, "open PATH"},
-		{[]string{"eval", "1"}, "it is: eval"},
-		{[]string{"connect", "127.0.0.1"}, "HOST:PORT"},
-		{[]string{"connect", "127.0.0.1:70000"}, "port"},
-	} {
-		_, err := Explain(request(t, "", c.question...))
-		assert.ErrorContains(t, err, c.want)
-	}
-}
-
-func TestCheckProfileCountsAndLocates(t *testing.T) {
-	raw, err := CheckProfile(request(t, "python-import=json\nexpose-ro=/no/such/place\n"))
-	require.NoError(t, err)
-	var got checked
-	require.NoError(t, json.Unmarshal([]byte(raw), &got))
-	assert.Equal(t, 2, got.Rules)
-	require.Len(t, got.Warnings, 1)
-	assert.Equal(t, 2, got.Warnings[0].Line)
-	_, err = CheckProfile(request(t, "python-imprt=json\n"))
-	fault := border.AsFault(err)
-	assert.Equal(t, border.KindConfig, fault.Kind)
-	assert.Equal(t, 1, fault.Line)
-}
-
-func TestDoctorKnowsEveryProvider(t *testing.T) {
-	raw, err := Doctor()
-	require.NoError(t, err)
-	var got struct {
-		Providers []struct{ Name string }
-	}
-	require.NoError(t, json.Unmarshal([]byte(raw), &got))
-	var names []string
-	for _, p := range got.Providers {
-		names = append(names, p.Name)
-	}
-	assert.Contains(t, names, "landlock")
-	assert.Contains(t, names, "none")
 }

@@ -3,16 +3,16 @@ package control
 import (
 	"runtime"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pysandboxes/pysandboxes/bindings/border"
+	"github.com/pysandboxes/pysandboxes/core/machine"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 	"github.com/pysandboxes/pysandboxes/providers"
 )
 
-// Doctor says, as JSON, what this machine can enforce: version, kernel, architecture, go, and providers, each with name, usable, why and
-// how (where it is not usable), enforces and gaps. It changes nothing.
-func Doctor() (string, error) {
+// Doctor says what this machine can enforce. The request is JSON: env, cwd, interpreter, package. The answer is JSON: version, kernel, architecture, go,
+// interpreter (executable, version, package, guard, problem), features (name, there, value, meaning), auto (the provider that os-sandbox=auto takes, or why
+// none) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing.
+func Doctor(request string) (string, error) {
 	type provider struct {
 		Name     string        `json:"name"`
 		Usable   bool          `json:"usable"`
@@ -21,16 +21,48 @@ func Doctor() (string, error) {
 		Enforces []border.Text `json:"enforces"`
 		Gaps     []border.Text `json:"gaps"`
 	}
+	type feature struct {
+		Name    string      `json:"name"`
+		There   bool        `json:"there"`
+		Value   border.Text `json:"value"`
+		Meaning string      `json:"meaning"`
+	}
+	type python struct {
+		Executable border.Text `json:"executable"`
+		Version    string      `json:"version"`
+		Package    border.Text `json:"package"`
+		Guard      border.Text `json:"guard"`
+		Problem    border.Text `json:"problem"`
+	}
+	var r host
+	if err := read(request, &r); err != nil {
+		return "", err
+	}
 	answer := struct {
 		Version      string      `json:"version"`
 		Kernel       border.Text `json:"kernel"`
 		Architecture string      `json:"architecture"`
 		Go           string      `json:"go"`
+		Interpreter  python      `json:"interpreter"`
+		Features     []feature   `json:"features"`
+		Auto         border.Text `json:"auto"`
 		Providers    []provider  `json:"providers"`
-	}{Version: wire.Version, Architecture: runtime.GOARCH, Go: runtime.Version()}
-	var name unix.Utsname
-	if err := unix.Uname(&name); err == nil {
-		answer.Kernel = border.Text(unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:]))
+	}{Version: wire.Version, Kernel: border.Text(machine.Kernel()), Architecture: runtime.GOARCH, Go: runtime.Version()}
+	if in, err := r.python(); err != nil {
+		answer.Interpreter = python{Executable: r.Interpreter, Problem: border.Text(err.Error())}
+	} else {
+		answer.Interpreter = python{border.Text(in.Executable), in.FullVersion, border.Text(in.Package), border.Text(in.Guard), ""}
+		if err := in.CheckInstalled(wire.Version); err != nil {
+			answer.Interpreter.Problem = border.Text(err.Error())
+		}
+	}
+	for _, f := range machine.Features() {
+		answer.Features = append(answer.Features, feature{f.Name, f.There, border.Text(f.Value), f.Meaning})
+	}
+	if chosen, _, err := providers.Choose("auto"); err != nil {
+		answer.Auto = border.Text(err.Error())
+	} else {
+		answer.Auto = border.Text(chosen.Name())
 	}
 	for _, r := range providers.Reports() {
 		answer.Providers = append(answer.Providers, provider{

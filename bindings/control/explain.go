@@ -1,181 +1,122 @@
 package control
 
 import (
-	"fmt"
-	"net"
-	"path/filepath"
-	"strconv"
-	"strings"
-
 	"github.com/pysandboxes/pysandboxes/bindings/border"
-	"github.com/pysandboxes/pysandboxes/core/nearest"
 	"github.com/pysandboxes/pysandboxes/core/policy"
-	"github.com/pysandboxes/pysandboxes/core/profile"
+	"github.com/pysandboxes/pysandboxes/core/review"
 )
 
 // explained is Explain's answer to one question.
 type explained struct {
+	Question border.Text   `json:"question"`
 	Allow    bool          `json:"allow"`
 	Family   string        `json:"family"`
 	Op       string        `json:"op"`
 	Subject  border.Text   `json:"subject"`
 	Category string        `json:"category"`
-	Rule     border.Text   `json:"rule"` // file:line, "" where no rule decided
+	Rule     *place        `json:"rule"` // null where no rule decided
 	Line     border.Text   `json:"line"` // that rule
-	Add      []border.Text `json:"add"`  // lines that would allow it, narrowest first
-	Text     border.Text   `json:"text"` // all of it for people
+	Change   []border.Text `json:"change"`
+	Advice   border.Text   `json:"advice"`
+	Layers   []layer       `json:"layers"`
+	Note     border.Text   `json:"note"`
+	Text     border.Text   `json:"text"` // the refusal as a program would read it
 }
 
-// question is one form of question: its word, what follows it, and how the policy is asked.
-type question struct {
-	word, argument string
-	ask            func(pol *policy.Policy, r profileRequest, argument string) (policy.Decision, error)
+type layer struct {
+	Name  string      `json:"name"`
+	State string      `json:"state"`
+	Text  border.Text `json:"text"`
 }
 
-// questions is the table of `pysandboxes explain`.
-var questions = []question{
-	{"open", "PATH", askFile(policy.Read)},
-	{"write", "PATH", askFile(policy.Write)},
-	{"import", "NAME", func(pol *policy.Policy, _ profileRequest, name string) (policy.Decision, error) {
-		return pol.Import(name, ""), nil
-	}},
-	{"call", "FUNCTION", func(pol *policy.Policy, _ profileRequest, name string) (policy.Decision, error) {
-		return pol.Call([]string{name}, ""), nil
-	}},
-	{"connect", "HOST:PORT", askNet("connect", "tcp")},
-	{"sendto", "HOST:PORT", askNet("sendto", "udp")},
-	{"bind", "HOST:PORT", askNet("bind", "tcp")},
-	{"resolve", "HOST", func(pol *policy.Policy, _ profileRequest, name string) (policy.Decision, error) {
-		return pol.Net(policy.NetQuestion{Op: "resolve", Proto: "tcp", Host: name}), nil
-	}},
-	{"env", "NAME", func(pol *policy.Policy, _ profileRequest, name string) (policy.Decision, error) {
-		return pol.Env(name), nil
-	}},
-	{"eval", "", func(pol *policy.Policy, _ profileRequest, _ string) (policy.Decision, error) {
-		return pol.Eval("eval"), nil
-	}},
-	{"exec", "", func(pol *policy.Policy, _ profileRequest, _ string) (policy.Decision, error) {
-		return pol.Eval("exec"), nil
-	}},
-	{"compile", "", func(pol *policy.Policy, _ profileRequest, _ string) (policy.Decision, error) {
-		return pol.Eval("compile"), nil
-	}},
+// effective is Explain's answer where nothing is asked.
+type effective struct {
+	Profile  border.Text   `json:"profile"`
+	Locked   bool          `json:"locked"`
+	Provider string        `json:"provider"`
+	Problem  border.Text   `json:"problem"` // why no provider would take the profile
+	Settings []setting     `json:"settings"`
+	Families []family      `json:"families"`
+	Environ  []border.Text `json:"environ"` // names of the variables that the child would have now
+	Runtime  runtimeSet    `json:"runtime"` // readable without a rule
 }
 
-// Explain says which rule decides a question. The request is CheckProfile's with question, a list such as ["connect",
-// "example.com:443"]; an empty one asks what the profile allows. The answer is JSON: allow, family, op, subject, category, rule, line,
-// add, text.
+type setting struct {
+	Key   string      `json:"key"`
+	Value border.Text `json:"value"`
+	Rule  *place      `json:"rule"` // null: the default
+}
+
+type family struct {
+	Name    string   `json:"name"`
+	Default string   `json:"default"`
+	Rules   []graded `json:"rules"`
+}
+
+type runtimeSet struct {
+	Read        []border.Text `json:"read"`
+	Stdlib      []border.Text `json:"stdlib"`
+	Site        []border.Text `json:"site"`
+	Executables []border.Text `json:"executables"`
+	Libraries   []border.Text `json:"libraries"`
+	Devices     []border.Text `json:"devices"`
+}
+
+// Explain says which rule decides a question, per layer, and what would change it. The request is CheckProfile's with question, such as
+// ["connect example.com:443"], as one text or as words. The answer is JSON: question, allow, family, op, subject, category, rule, line, change, advice,
+// layers, note, text. Without a question it is the policy in force: profile, locked, provider, problem, settings, families, environ, runtime.
 func Explain(request string) (string, error) {
 	r, err := readProfileRequest(request)
 	if err != nil {
 		return "", err
 	}
-	prof, pol, _, err := r.compile()
+	l, err := r.compile(r.Profile)
 	if err != nil {
 		return "", err
 	}
 	if len(r.Question) == 0 {
-		return border.JSON(struct {
-			Text border.Text `json:"text"`
-		}{border.Text(overview(prof))})
+		return border.JSON(l.effective())
 	}
-	asked, err := find(plain(r.Question))
-	if err != nil {
-		return "", err
-	}
-	argument := ""
-	if len(r.Question) > 1 {
-		argument = string(r.Question[1])
-	}
-	d, err := asked.ask(pol, r, argument)
+	v, err := review.Explain(l.Subject, l.kernel, plain(r.Question))
 	if err != nil {
 		return "", err
 	}
 	answer := explained{
-		Allow: d.Allow, Family: d.Family, Op: d.Op, Subject: border.Text(d.Subject), Category: d.Category,
-		Line: border.Text(d.RuleText), Add: texts(d.Add), Text: border.Text(d.Message()),
+		Question: border.Text(v.Question), Allow: v.Allow, Family: v.Family, Op: v.Op, Subject: border.Text(v.Subject), Category: v.Category,
+		Line: border.Text(v.RuleText), Change: texts(v.Change), Advice: border.Text(v.Advice), Note: border.Text(v.Note), Text: border.Text(v.Message()),
 	}
-	if !d.Rule.IsZero() {
-		answer.Rule = border.Text(d.Rule.String())
+	if !v.Rule.IsZero() {
+		rule := at(v.Rule)
+		answer.Rule = &rule
+	}
+	for _, x := range v.Layers {
+		answer.Layers = append(answer.Layers, layer{x.Name, x.State, border.Text(x.Text)})
 	}
 	return border.JSON(answer)
 }
 
-// find picks the question's row, and checks that it has its argument.
-func find(words []string) (question, error) {
-	var known []string
-	for _, q := range questions {
-		form := strings.TrimSpace(q.word + " " + q.argument)
-		known = append(known, form)
-		if q.word != words[0] {
-			continue
+func (l *loaded) effective() effective {
+	e := review.Describe(l.Subject)
+	out := effective{Profile: border.Text(l.Profile.Path), Locked: l.Profile.Locked, Provider: l.kernel.Provider, Problem: border.Text(l.kernel.Problem),
+		Settings: []setting{}, Families: []family{}, Environ: texts(e.Environ), Runtime: runtimeOf(e.Runtime, e.Devices)}
+	for _, s := range e.Settings {
+		shown := setting{s.Key, border.Text(s.Value), nil}
+		if !s.Pos.IsZero() {
+			rule := at(s.Pos)
+			shown.Rule = &rule
 		}
-		if wanted := 1 + min(len(q.argument), 1); len(words) != wanted {
-			return question{}, fmt.Errorf("the question has %d words; it is: %s", len(words), form)
+		out.Settings = append(out.Settings, shown)
+	}
+	for _, s := range e.Sections {
+		f := family{s.Family, s.Default, []graded{}}
+		for _, line := range s.Lines {
+			f.Rules = append(f.Rules, graded{at(line.Pos), border.Text(line.Text), line.Risk.String(), border.Text(line.Why)})
 		}
-		return q, nil
+		out.Families = append(out.Families, f)
 	}
-	hint := ""
-	names := make([]string, len(questions))
-	for i, q := range questions {
-		names[i] = q.word
-	}
-	if word := nearest.Word(words[0], names); word != "" {
-		hint = fmt.Sprintf(" (did you mean %s?)", word)
-	}
-	return question{}, fmt.Errorf("%q is no question%s; there are: %s", words[0], hint, strings.Join(known, ", "))
+	return out
 }
 
-// askFile asks about a path. Its symlinks are resolved where it exists, as the policy wants paths.
-func askFile(access policy.Access) func(*policy.Policy, profileRequest, string) (policy.Decision, error) {
-	return func(pol *policy.Policy, r profileRequest, path string) (policy.Decision, error) {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(string(r.Cwd), path)
-		}
-		path = filepath.Clean(path)
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
-		} else if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-			path = filepath.Join(folder, filepath.Base(path))
-		}
-		return pol.File(path, access, "open"), nil
-	}
-}
-
-// askNet asks about an address. A name is asked about as a program would: by looking it up first.
-func askNet(op, proto string) func(*policy.Policy, profileRequest, string) (policy.Decision, error) {
-	return func(pol *policy.Policy, _ profileRequest, argument string) (policy.Decision, error) {
-		host, port, err := net.SplitHostPort(argument)
-		if err != nil {
-			return policy.Decision{}, fmt.Errorf("%q is not HOST:PORT (an IPv6 address stands in brackets)", argument)
-		}
-		number, err := strconv.ParseUint(port, 10, 16)
-		if err != nil {
-			return policy.Decision{}, fmt.Errorf("%q is not a port from 0 to 65535", port)
-		}
-		if net.ParseIP(host) != nil {
-			return pol.Net(policy.NetQuestion{Op: op, Proto: proto, Host: host, Port: int(number)}), nil
-		}
-		resolve := pol.Net(policy.NetQuestion{Op: "resolve", Proto: proto, Host: host, Port: int(number)})
-		if !resolve.Allow {
-			return resolve, nil
-		}
-		for _, address := range pol.Pinned(host) {
-			return pol.Net(policy.NetQuestion{Op: op, Proto: proto, Host: address.String(), Port: int(number)}), nil
-		}
-		return resolve, nil
-	}
-}
-
-// overview lists the rules in force as they stand, by file.
-func overview(p *profile.Profile) string {
-	if len(p.Rules) == 0 {
-		return "The profile has no rule: nothing is allowed but what the interpreter itself needs."
-	}
-	var b strings.Builder
-	for _, rule := range p.Rules {
-		fmt.Fprintf(&b, "%s: %s\n", rule.Pos, strings.TrimSpace(rule.Source))
-	}
-	b.WriteString("All else is refused.")
-	return b.String()
+func runtimeOf(r policy.Runtime, devices []string) runtimeSet {
+	return runtimeSet{texts(r.Read), texts(r.Stdlib), texts(r.Site), texts(r.Executables), texts(r.Libs), texts(devices)}
 }

@@ -46,10 +46,21 @@ func control_CheckProfile(request *C.char, _fail **C.char) (_ret *C.char) {
 	return C.CString(cret)
 }
 
+//export control_Diff
+func control_Diff(request *C.char, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Diff")
+	cret, __err := control.Diff(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
 //export control_Doctor
-func control_Doctor(_fail **C.char) (_ret *C.char) {
+func control_Doctor(request *C.char, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Doctor")
-	cret, __err := control.Doctor()
+	cret, __err := control.Doctor(C.GoString(request))
 	if __err != nil {
 		*_fail = failure(__err)
 		return
@@ -61,6 +72,17 @@ func control_Doctor(_fail **C.char) (_ret *C.char) {
 func control_Explain(request *C.char, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Explain")
 	cret, __err := control.Explain(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_Keys
+func control_Keys(_fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Keys")
+	cret, __err := control.Keys()
 	if __err != nil {
 		*_fail = failure(__err)
 		return

@@ -98,16 +98,48 @@ _wrap__core_control_CheckProfile(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *a
 }
 
 static PyObject *
-_wrap__core_control_Doctor(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDGEN_UNUSED(_kwargs))
+_wrap__core_control_Diff(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
     PyObject *py_retval;
     char *retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
 
-    PSB_FORK_GUARD("control_Doctor");
+    PSB_FORK_GUARD("control_Diff");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
     do {
         Py_BEGIN_ALLOW_THREADS
-        retval = control_Doctor(&psb_fail);
+        retval = control_Diff(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Doctor(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
+
+    PSB_FORK_GUARD("control_Doctor");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Doctor(request, &psb_fail);
         Py_END_ALLOW_THREADS
     } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
@@ -135,6 +167,28 @@ _wrap__core_control_Explain(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, 
     do {
         Py_BEGIN_ALLOW_THREADS
         retval = control_Explain(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
+_wrap__core_control_Keys(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDGEN_UNUSED(_kwargs))
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+
+    PSB_FORK_GUARD("control_Keys");
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Keys(&psb_fail);
         Py_END_ALLOW_THREADS
     } while (psb_pending(&psb_fail));
     if (psb_raise(psb_fail)) {
@@ -466,9 +520,11 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
     {"DecRef", (PyCFunction)(void (*)(void))_wrap__core_DecRef, METH_KEYWORDS|METH_VARARGS, "DecRef($module, handle)\n--\n\ndrops a reference to a handle; the last one frees it"}, \
     {"IncRef", (PyCFunction)(void (*)(void))_wrap__core_IncRef, METH_KEYWORDS|METH_VARARGS, "IncRef($module, handle)\n--\n\ntakes one more reference to a handle"}, \
     {"NumHandles", (PyCFunction)(void (*)(void))_wrap__core_NumHandles, METH_NOARGS, "NumHandles($module)\n--\n\ngives the number of handles in use"}, \
-    {"control_CheckProfile", (PyCFunction)(void (*)(void))_wrap__core_control_CheckProfile, METH_KEYWORDS|METH_VARARGS, "control_CheckProfile($module, request)\n--\n\nCheckProfile loads and compiles a profile as a start would. The request is JSON: profile, env, cwd, interpreter, package. The answer is JSON: rules (how many), locked, warnings (file, line, message), protected (paths that no sandbox may write)."}, \
-    {"control_Doctor", (PyCFunction)(void (*)(void))_wrap__core_control_Doctor, METH_NOARGS, "control_Doctor($module)\n--\n\nDoctor says, as JSON, what this machine can enforce: version, kernel, architecture, go, and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing."}, \
-    {"control_Explain", (PyCFunction)(void (*)(void))_wrap__core_control_Explain, METH_KEYWORDS|METH_VARARGS, "control_Explain($module, request)\n--\n\nExplain says which rule decides a question. The request is CheckProfile's with question, a list such as [\"connect\", \"example.com:443\"]; an empty one asks what the profile allows. The answer is JSON: allow, family, op, subject, category, rule, line, add, text."}, \
+    {"control_CheckProfile", (PyCFunction)(void (*)(void))_wrap__core_control_CheckProfile, METH_KEYWORDS|METH_VARARGS, "control_CheckProfile($module, request)\n--\n\nCheckProfile loads and compiles a profile as a start would and reviews it. The request is JSON: profile, env, cwd, interpreter, package. The answer is JSON: rules (how many), locked, provider, findings (grade, kind, file, line, rule, message, hint, other), risks (rule, risk, why, file, line) and protected (paths that no sandbox may write)."}, \
+    {"control_Diff", (PyCFunction)(void (*)(void))_wrap__core_control_Diff, METH_KEYWORDS|METH_VARARGS, "control_Diff($module, request)\n--\n\nDiff compares two profiles by their rules. The request is CheckProfile's with other, the profile that comes after. The answer is JSON: opens (whether anything is allowed that was not) and changes (effect, key, old, new, from, to, risk, why), the ones that open most first."}, \
+    {"control_Doctor", (PyCFunction)(void (*)(void))_wrap__core_control_Doctor, METH_KEYWORDS|METH_VARARGS, "control_Doctor($module, request)\n--\n\nDoctor says what this machine can enforce. The request is JSON: env, cwd, interpreter, package. The answer is JSON: version, kernel, architecture, go, interpreter (executable, version, package, guard, problem), features (name, there, value, meaning), auto (the provider that os-sandbox=auto takes, or why none) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing."}, \
+    {"control_Explain", (PyCFunction)(void (*)(void))_wrap__core_control_Explain, METH_KEYWORDS|METH_VARARGS, "control_Explain($module, request)\n--\n\nExplain says which rule decides a question, per layer, and what would change it. The request is CheckProfile's with question, such as [\"connect example.com:443\"], as one text or as words. The answer is JSON: question, allow, family, op, subject, category, rule, line, change, advice, layers, note, text. Without a question it is the policy in force: profile, locked, provider, problem, settings, families, environ, runtime."}, \
+    {"control_Keys", (PyCFunction)(void (*)(void))_wrap__core_control_Keys, METH_NOARGS, "control_Keys($module)\n--\n\nKeys gives the table of keys that a profile may hold, as a JSON list: name, family, grammar, meaning, risk, example."}, \
     {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \
     {"control_Sandbox_Denials", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Denials, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Denials($module, _handle)\n--\n\nDenials gives, as a JSON list of objects, what the present child was refused: layer, family, op, subject, category, rule, add, message, count."}, \
     {"control_Sandbox_Ensure", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Ensure, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Ensure($module, _handle)\n--\n\nEnsure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn whenever the number is a new one."}, \

@@ -49,12 +49,15 @@ func Diff(before, after Subject) []Change {
 	var out []Change
 	for i := range old {
 		if g := &old[i]; !scalar(g.Rule.Key) && !newSet[g.Text()] {
-			c := Change{Effect: Narrower, Key: g.Rule.Key, Old: g.Text(), OldPos: g.Rule.Pos}
+			c := Change{Effect: Narrower, Key: g.Rule.Key, Old: g.Shown(), OldPos: g.Rule.Pos}
 			if g.Deny {
 				c.Effect, c.Risk, c.Why = Wider, learn.Medium, "what it refused may be allowed now"
 			}
-			if covered(after, new, g) {
+			switch {
+			case covered(after, new, g):
 				c.Effect, c.Risk, c.Why = Same, learn.Low, "another rule says it"
+			case g.Deny && !meets(new, g):
+				c.Effect, c.Risk, c.Why = Same, learn.Low, "nothing else allows what it refused"
 			}
 			out = append(out, c)
 			newSet[g.Text()] = true // once
@@ -62,12 +65,15 @@ func Diff(before, after Subject) []Change {
 	}
 	for i := range new {
 		if g := &new[i]; !scalar(g.Rule.Key) && !oldSet[g.Text()] {
-			c := Change{Effect: Wider, Key: g.Rule.Key, New: g.Text(), NewPos: g.Rule.Pos, Risk: g.Risk, Why: g.Why}
+			c := Change{Effect: Wider, Key: g.Rule.Key, New: g.Shown(), NewPos: g.Rule.Pos, Risk: g.Risk, Why: g.Why}
 			if g.Deny {
 				c.Effect, c.Risk, c.Why = Narrower, learn.Low, ""
 			}
-			if covered(before, old, g) {
+			switch {
+			case covered(before, old, g):
 				c.Effect, c.Risk, c.Why = Same, learn.Low, "another rule said it"
+			case g.Deny && !meets(old, g):
+				c.Effect, c.Risk, c.Why = Same, learn.Low, "nothing else allowed what it refuses"
 			}
 			out = append(out, c)
 			oldSet[g.Text()] = true

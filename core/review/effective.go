@@ -58,7 +58,7 @@ func Describe(s Subject) Effective {
 		section := Section{Family: sec.family, Default: sec.absent}
 		for i := range grants {
 			if g := &grants[i]; profile.FamilyOf(g.Rule.Key) == sec.family {
-				section.Lines = append(section.Lines, Line{g.Text(), g.Rule.Pos, g.Risk, g.Why})
+				section.Lines = append(section.Lines, Line{g.Shown(), g.Rule.Pos, g.Risk, g.Why})
 			}
 		}
 		out.Sections = append(out.Sections, section)

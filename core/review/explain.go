@@ -6,6 +6,7 @@ import (
 
 	"github.com/pysandboxes/pysandboxes/core/audit"
 	"github.com/pysandboxes/pysandboxes/core/policy"
+	"github.com/pysandboxes/pysandboxes/core/profile"
 )
 
 // Kernel is what the OS layer in force holds. Whoever asks fills it in: this package knows no provider.
@@ -51,6 +52,12 @@ func Explain(s Subject, k Kernel, words []string) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
+	if d.Family == "env" && d.RuleText != "" {
+		g := Grant{Rule: &profile.Rule{Key: "env"}, Value: strings.TrimPrefix(d.RuleText, "env=")}
+		if g.secret = holdsSecret(d.Subject, g.Value); g.secret {
+			d.RuleText = g.Shown()
+		}
+	}
 	v := Verdict{Decision: d, Question: strings.TrimSpace(q.Word + " " + argument)}
 	v.Layers = []Layer{python(s, d), kernel(s, k, d)}
 	switch {
@@ -58,8 +65,11 @@ func Explain(s Subject, k Kernel, words []string) (Verdict, error) {
 		v.Change, v.Advice = []string{d.RuleText}, "change that line, if this is wanted"
 	case !d.Allow && len(d.Add) > 0:
 		v.Change, v.Advice = append(slices.Clone(d.Also), d.Add...), "add the first line to allow it; the further ones are wider"
-		if len(d.Also) > 0 {
+		switch {
+		case len(d.Also) > 0:
 			v.Advice = "add these lines to allow it"
+		case len(d.Add) == 1:
+			v.Advice = "add this line to allow it"
 		}
 	case !d.Allow:
 		v.Advice = "no rule can allow it"

@@ -20,11 +20,21 @@ type Grant struct {
 	ignore   *policy.Ignore
 	net      *policy.NetRule
 	target   string // module or call without its action
+	secret   bool   // the text of the rule holds a secret
 	at       int    // its place among the grants of the profile
 }
 
 // Text is the grant as a line of its own.
 func (g *Grant) Text() string { return g.Rule.Key + "=" + g.Value }
+
+// Shown is Text for reports, which are passed on and kept: a value that looks like a secret is left out.
+func (g *Grant) Shown() string {
+	if g.secret {
+		name, _, _ := strings.Cut(g.Value, "=")
+		return g.Rule.Key + "=" + name + "=…"
+	}
+	return g.Text()
+}
 
 // scalarKeys are the keys of which one rule holds.
 var scalarKeys = func() map[string]bool {
@@ -81,6 +91,7 @@ func Grants(s Subject) []Grant {
 func envGrant(r *profile.Rule) Grant {
 	g := Grant{Rule: r, Value: strings.TrimSpace(stripComment(r))}
 	name := r.Items[0]
+	g.secret = holdsSecret(name, g.Value)
 	switch {
 	case name == "*":
 		g.Risk, g.Why = learn.High, "hands on the whole environment, every secret in it"

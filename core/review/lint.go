@@ -80,12 +80,12 @@ func Sort(f []Finding) {
 }
 
 func (l *linter) add(g *Grant, grade Grade, kind, message, hint string) {
-	l.findings = append(l.findings, Finding{Grade: grade, Kind: kind, Pos: g.Rule.Pos, Line: g.Text(), Message: message, Hint: hint})
+	l.findings = append(l.findings, Finding{Grade: grade, Kind: kind, Pos: g.Rule.Pos, Line: g.Shown(), Message: message, Hint: hint})
 }
 
 // by adds a finding that another grant is the reason of.
 func (l *linter) by(g, other *Grant, grade Grade, kind, message, hint string) {
-	l.add(g, grade, kind, message+" ("+other.Text()+" at "+other.Rule.Pos.String()+")", hint)
+	l.add(g, grade, kind, message+" ("+other.Shown()+" at "+other.Rule.Pos.String()+")", hint)
 	l.findings[len(l.findings)-1].Other = other.Rule.Pos
 }
 
@@ -119,7 +119,7 @@ func (l *linter) scalars() {
 			continue
 		}
 		if best, ok := l.Profile.Scalar(g.Rule.Key); ok && best.Pos != g.Rule.Pos {
-			l.findings = append(l.findings, Finding{Grade: Note, Kind: KindShadowed, Pos: g.Rule.Pos, Line: g.Text(), Other: best.Pos,
+			l.findings = append(l.findings, Finding{Grade: Note, Kind: KindShadowed, Pos: g.Rule.Pos, Line: g.Shown(), Other: best.Pos,
 				Message: "has no effect: " + best.Key + "=" + best.Value + " at " + best.Pos.String() + " is stronger"})
 			continue
 		}

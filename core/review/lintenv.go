@@ -22,10 +22,8 @@ var variables = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 func (l *linter) env() {
 	removed := l.keys("unenv")
 	seen := map[string]*Grant{}
-	names := []string{}
 	for _, g := range l.keys("env") {
 		name := g.Rule.Items[0]
-		names = append(names, name)
 		for _, u := range removed {
 			if nameCovers(u.Value, name) {
 				l.shadowed(g, u)
@@ -43,31 +41,32 @@ func (l *linter) env() {
 		}
 	}
 	for _, u := range removed {
-		meets := false
-		for _, name := range names {
-			meets = meets || nameCovers(u.Value, name) || nameMeets(u.Value, name)
-		}
-		if !meets {
+		if !meets(l.grants, u) {
 			l.add(u, Note, KindNever, "takes nothing away: no env rule hands such a variable on", "")
 		}
 	}
 }
 
-// envSecret finds secrets in the text of the profile: it is read by many and kept in version control.
+// envSecret tells of secrets in the text of the profile: it is read by many and kept in version control.
 func (l *linter) envSecret(g *Grant, name string) {
-	_, value, _ := strings.Cut(g.Value, "=")
+	if g.secret {
+		l.add(g, Error, KindSecret, "the value looks like a secret, in a file that others read", "Hand the host's value on: env="+name+"=${"+name+"}.")
+	}
+}
+
+// holdsSecret tells that the text of an env rule holds a secret: a key by its form, or a text of some length for a
+// variable whose name says so. What `${…}` reads from the host is not part of the text; a default is.
+func holdsSecret(name, value string) bool {
+	_, value, _ = strings.Cut(value, "=")
 	literal := variables().ReplaceAllString(value, "")
+	if secretValue().MatchString(literal) {
+		return true
+	}
+	if i := strings.LastIndex(literal, ":-"); i >= 0 {
+		literal = literal[i+2:]
+	}
 	risk, _ := learn.GradeVariable(strings.Trim(name, "*"))
-	plain := strings.Trim(strings.TrimSuffix(literal, "}"), `"' `)
-	if i := strings.LastIndex(plain, ":-"); i >= 0 {
-		plain = plain[i+2:]
-	}
-	if secretValue().MatchString(literal) || risk == learn.High && len(plain) >= 8 {
-		// the value is not repeated: reports are shown and kept
-		f := Finding{Grade: Error, Kind: KindSecret, Pos: g.Rule.Pos, Line: "env=" + name + "=…",
-			Message: "the value looks like a secret, in a file that others read", Hint: "Hand the host's value on: env=" + name + "=${" + name + "}."}
-		l.findings = append(l.findings, f)
-	}
+	return risk == learn.High && len(strings.Trim(literal, `}"' `)) >= 8
 }
 
 // nameCovers tells that pattern a matches whatever b matches.

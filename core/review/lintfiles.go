@@ -84,10 +84,7 @@ func (l *linter) ignores(exposes []*Grant) {
 			continue
 		}
 		seen[g.Value] = g
-		if !slices.ContainsFunc(exposes, func(e *Grant) bool {
-			fixed := g.ignore.Fixed
-			return fixed == "" || under(fixed, shown(e)) || under(shown(e), fixed)
-		}) {
+		if !slices.ContainsFunc(exposes, func(e *Grant) bool { return hides(g, e) }) {
 			l.add(g, Warning, KindNever, "hides nothing: no expose rule shows what it could match", "Expose what it is in, or take it out.")
 		}
 	}

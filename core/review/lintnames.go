@@ -26,12 +26,6 @@ func (l *linter) tally(key string) (all []*Grant, t tally) {
 
 func (l *linter) imports() {
 	all, t := l.tally("python-import")
-	above := map[string]bool{} // packages above a granted name
-	for name := range t.allow {
-		for up := package_(name); up != ""; up = package_(up) {
-			above[up] = true
-		}
-	}
 	for _, g := range all {
 		same := t.allow
 		if g.Deny {
@@ -48,7 +42,7 @@ func (l *linter) imports() {
 			l.duplicate(g, first)
 		case wider != nil:
 			l.duplicate(g, wider)
-		case g.Deny && g.target != "*" && t.allow["*"] == nil && t.allow[g.target] == nil && nearestAbove(t.allow, g.target) == nil && !above[g.target]:
+		case g.Deny && g.target != "*" && !meets(l.grants, g):
 			l.add(g, Note, KindNever, "refuses nothing that another rule would allow", "")
 		}
 		if g.target == "*" && !g.Deny {
@@ -81,10 +75,6 @@ func nearestAbove(m map[string]*Grant, name string) *Grant {
 
 func (l *linter) calls() {
 	all, t := l.tally("python-api")
-	functions := map[string]bool{} // categories of which a function is granted
-	for target := range t.allow {
-		functions[categoryOf(target)] = true
-	}
 	for _, g := range all {
 		same := t.allow
 		if g.Deny {
@@ -98,7 +88,7 @@ func (l *linter) calls() {
 			l.duplicate(g, same[g.target])
 		case said(t, g, category) != nil:
 			l.duplicate(g, said(t, g, category))
-		case g.Deny && !t.opens(g.target, category, functions):
+		case g.Deny && g.target != "*" && !meets(l.grants, g):
 			l.add(g, Note, KindNever, "refuses nothing that another rule would allow", "")
 		}
 		switch {
@@ -132,15 +122,4 @@ func said(t tally, g *Grant, category string) *Grant {
 		return t.allow["*"]
 	}
 	return same["*"]
-}
-
-// opens tells that something would be allowed if a DENY of target were not there.
-func (t tally) opens(target, category string, functions map[string]bool) bool {
-	switch {
-	case target == "*":
-		return true
-	case category != "":
-		return t.allow[category] != nil || t.allow["*"] != nil || t.allow[target] != nil
-	}
-	return t.allow[target] != nil || t.allow["*"] != nil || functions[target]
 }

@@ -41,11 +41,7 @@ func (l *linter) net() {
 		if g.net.Any() || g.net.Set() != "" {
 			continue // a precaution against what an include may open
 		}
-		meets := false
-		for _, a := range allow {
-			meets = meets || g.net.Meets(*a.net)
-		}
-		if !meets {
+		if !meets(l.grants, g) {
 			l.add(g, Note, KindNever, "refuses nothing that another rule would allow", "")
 		}
 	}
