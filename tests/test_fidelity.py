@@ -116,6 +116,16 @@ class C: get = os.stat
 print(C().get("work/f").st_size, functools.partial(os.stat, "work/f")().st_size)
 print(isinstance(5, subprocess.Popen), issubclass(type("X", (subprocess.Popen,), {}), subprocess.Popen), repr(os.stat))
 """,
+    "replaced functions": """
+import importlib, unittest.mock as mock
+def mine(*a): return "mine"
+os.stat = mine
+with mock.patch("os.open", mock.DEFAULT), mock.patch("os.lstat", lambda p: "lambda"):
+    import tempfile
+    print(importlib.import_module("os") is os, os.stat is mine, os.stat("x"), type(os.open).__name__, os.lstat("x"))
+del os.stat; import posix; os.stat = posix.stat
+print(os.stat("work/f").st_size)
+""",
     "generated code": """
 import dataclasses, collections, typing, enum, importlib, json
 print(dataclasses.make_dataclass("M", ["q"])(3))

@@ -15,14 +15,19 @@ static enum psb_shim_kind kind_of(const char *module, const char *attr) {
     return SHIM_CALL;
 }
 
-static int replace(PyObject *holder, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
+/* Is it the module's own? A program may put a function of its own in the place of one; that calls ours, or calls nothing. */
+static bool original(PyObject *o, PyObject *module) {
+    return PyCFunction_Check(o) || (PyFunction_Check(o) && PyFunction_GET_GLOBALS(o) == PyModule_GetDict(module));
+}
+
+static int replace(PyObject *module, PyObject *holder, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
     PyObject *old = PyObject_GetAttrString(holder, attr);
     if (!old) { /* not in this version */
         PyErr_Clear();
         return 0;
     }
     int rc = 0;
-    if (!psb_is_shim(old) && PyCallable_Check(old)) {
+    if (!psb_is_shim(old) && original(old, module)) {
         PyObject *s = psb_shim_new(kind, old, call, spec);
         rc = s ? PyObject_SetAttrString(holder, attr, s) : -1;
         Py_XDECREF(s);
@@ -35,7 +40,7 @@ static int replace(PyObject *holder, const char *attr, enum psb_shim_kind kind, 
 static int replace_path(PyObject *module, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
     const char *dot = strchr(attr, '.');
     if (!dot)
-        return replace(module, attr, kind, call, spec);
+        return replace(module, module, attr, kind, call, spec);
     char first[64];
     size_t n = (size_t)(dot - attr);
     if (n >= sizeof first)
@@ -52,7 +57,7 @@ static int replace_path(PyObject *module, const char *attr, enum psb_shim_kind k
         PyObject *own = PyObject_GetAttrString(cls, "__dict__");
         PyObject *there = own ? PyMapping_GetItemString(own, dot + 1) : NULL;
         if (there)
-            rc = replace(cls, dot + 1, kind, call, spec);
+            rc = replace(module, cls, dot + 1, kind, call, spec);
         else
             PyErr_Clear();
         Py_XDECREF(there);
@@ -82,9 +87,9 @@ static int install(const char *m, PyObject *module) {
         if (strcmp(row->module, m) == 0 && replace_path(module, row->attr, SHIM_FILE, -1, row->spec) < 0)
             return -1;
     }
-    if (strcmp(m, "_imp") == 0 && replace(module, "create_builtin", SHIM_CREATE, -1, NULL) < 0)
+    if (strcmp(m, "_imp") == 0 && replace(module, module, "create_builtin", SHIM_CREATE, -1, NULL) < 0)
         return -1;
-    if (strcmp(m, "posix") == 0 && replace(module, "listdir", SHIM_LISTDIR, -1, NULL) < 0)
+    if (strcmp(m, "posix") == 0 && replace(module, module, "listdir", SHIM_LISTDIR, -1, NULL) < 0)
         return -1;
     if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(module, "socket.__init__", SHIM_SOCKET, -1, NULL) < 0)
         return -1;
@@ -92,7 +97,7 @@ static int install(const char *m, PyObject *module) {
         return -1;
     if (strcmp(m, "subprocess") == 0 && always_fork_exec(module) < 0)
         return -1;
-    if (strcmp(m, "builtins") == 0 && replace(module, "__import__", SHIM_IMPORT, -1, NULL) < 0)
+    if (strcmp(m, "builtins") == 0 && replace(module, module, "__import__", SHIM_IMPORT, -1, NULL) < 0)
         return -1;
     return 0;
 }
@@ -135,7 +140,7 @@ int psb_install_base(void) {
     if (!importlib || !external || !PyDict_GetItemString(modules, "builtins") || !PyDict_GetItemString(modules, "posix"))
         return 0;
     done = true;
-    if (install_all_loaded(modules) < 0 || replace(importlib, "_find_and_load", SHIM_FIND_AND_LOAD, -1, NULL) < 0) {
+    if (install_all_loaded(modules) < 0 || replace(importlib, importlib, "_find_and_load", SHIM_FIND_AND_LOAD, -1, NULL) < 0) {
         PyErr_Clear();
         PyErr_SetString(PyExc_RuntimeError, "pysandboxes: the guard could not put its shims in");
         return -1;

@@ -321,6 +321,7 @@ CASES = [
         "inspect replaced",
         "import sys, types, os\ngot = []\nsys.modules['inspect'] = m = types.ModuleType('inspect')\nm.signature = lambda o: got.append(o)\ngetattr(os.stat, '__signature__', None)\n(got or [os.stat])[0]({secret!r})\nprint('ESCAPED')",
     ),
+    Attack("disarm", "original by a module of the same name", "import sys, types, importlib\nm = types.ModuleType('os'); real = sys.modules['posix']\nsys.modules['posix'] = types.ModuleType('posix'); sys.modules.pop('posix')\nimport posix\nfor f in (posix.stat, vars(posix)['stat'], getattr(posix, 'stat')): f({secret!r})\nprint('ESCAPED')"),
     # ---- attack the channel
     Attack("channel", "close every descriptor", "import os\nos.closerange(3, 4096)\nopen({secret!r}).read()\nprint('ESCAPED')"),
     Attack(
