@@ -87,6 +87,17 @@ func parseNet(fields []string) (netRule, *fieldError) {
 	return r, nil
 }
 
+// mediating are the providers that look names up for the sandbox while it runs. Elsewhere names are pinned when the
+// profile is loaded, and what lies below a domain cannot be listed.
+var mediating []string
+
+func mediators() string {
+	if len(mediating) == 0 {
+		return "no provider of this version does that"
+	}
+	return "os-sandbox=" + strings.Join(mediating, ", ") + " can"
+}
+
 func unknown(what, word string, known []string) *fieldError {
 	hint := netForm
 	if near := nearest.Word(word, known); near != "" {
@@ -108,8 +119,7 @@ func (r *netRule) network(text string) *fieldError {
 		}
 		return nil
 	case strings.HasPrefix(text, "*."):
-		return &fieldError{"names below " + text[2:] + " can only be allowed where names are mediated live, which no provider of this version does",
-			"Name the hosts one by one."}
+		return &fieldError{"names below " + text[2:] + " can only be held where names are mediated live; " + mediators(), "Name the hosts one by one."}
 	case strings.Contains(text, "/"):
 		return r.cidr(text)
 	}

@@ -97,13 +97,14 @@ func (l *loader) lock() error {
 			best = r
 		}
 	}
-	if best.rank < 0 {
-		if r, ok := l.out.Scalar("learn"); ok {
-			l.out.Locked = r.locks()
-		}
+	for i := range l.out.Rules { // given beside the file it locks too, whatever a stronger origin says
+		r := &l.out.Rules[i]
+		l.out.Locked = l.out.Locked || r.Key == "learn" && r.Origin < OriginFile && r.locks()
+	}
+	if best.rank < 0 || !best.locks() {
 		return nil
 	}
-	if l.out.Locked = best.locks(); !l.out.Locked || l.IgnoreOverridesLock || len(l.Overrides) == 0 {
+	if l.out.Locked = true; l.IgnoreOverridesLock || len(l.Overrides) == 0 {
 		return nil
 	}
 	first := l.out.Rules[0]
@@ -270,7 +271,7 @@ func (l *loader) check(key Key, r *Rule) *SyntaxError {
 }
 
 func (l *lexer) unknownKey(word string, from, end int) *SyntaxError {
-	hint := "The keys are listed by `pysandboxes check --keys` and in docs/profile.md."
+	hint := "The keys are listed by `pysandboxes check --keys` and in docs/reference/profile.md."
 	if near := nearestKey(word); near != "" {
 		hint = "Did you mean " + near + "?"
 	}

@@ -23,7 +23,7 @@ func (k Kind) separator() byte {
 
 // check holds a rule against the grammar of its key. Fields, names and functions are the business of core/policy.
 func (k Key) check(r *Rule) *SyntaxError {
-	ok, hint := true, "The form is "+k.Grammar+"."
+	ok, hint, n := true, "The form is "+k.Grammar+".", int64(1)
 	switch k.Kind {
 	case Bool:
 		_, ok = ParseBool(r.Value)
@@ -33,11 +33,11 @@ func (k Key) check(r *Rule) *SyntaxError {
 			hint = "Did you mean " + near + "? " + hint
 		}
 	case Count:
-		_, ok = ParseCount(r.Value)
+		n, ok = whole(ParseCount(r.Value))
 	case Size:
-		_, ok = ParseSize(r.Value)
+		n, ok = whole(ParseSize(r.Value))
 	case Duration:
-		_, ok = ParseDuration(r.Value)
+		n, ok = whole(ParseDuration(r.Value))
 	case Env:
 		return nil
 	case Text, List, Fields, Paths:
@@ -49,11 +49,17 @@ func (k Key) check(r *Rule) *SyntaxError {
 			return r.fail("learn=true does not say where to", "Name the file to learn into, or write learn=false to lock the profile.")
 		}
 	}
+	if n == 0 && ok && k.Family == FamilyLimits { // inside, 0 is no limit
+		return r.fail(r.Key+"=0 would leave nothing to run with", "Leave the line out for no limit, or write a larger one. "+hint)
+	}
 	if !ok {
 		return r.fail(strconv.Quote(r.Value)+" is not a value of "+r.Key, hint)
 	}
 	return nil
 }
+
+// whole makes one kind of the numbers that are parsed.
+func whole[T ~int64](n T, ok bool) (int64, bool) { return int64(n), ok }
 
 func (k Key) choice(value string) (string, bool) {
 	for _, c := range k.Choices {
