@@ -128,13 +128,16 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     }
     follow |= names_folder(s, n);
     errno = ENOENT;
-    bool formed, resolve = psb.resolve || psb.learn;
-    if (unheld && !resolve)
-        resolve = !psb_path_lexical(dir_fd, s, (size_t)n, text, &len) || !psb_file_runtime(text, len);
-    if (resolve)
-        formed = psb_path_literal(dir_fd, s, (size_t)n, real, &real_len) && psb_path_resolve(real, follow, text, &len);
-    else
+    bool formed, resolve = psb.resolve || psb.learn || unheld;
+    if (resolve) { /* without a link that a program could have made, the letters will do */
+        formed = psb_path_literal(dir_fd, s, (size_t)n, real, &real_len);
+        if (formed && !psb.resolve && !psb.learn && psb_path_lexical(-1, real, real_len, text, &len) && psb_file_runtime(text, len))
+            resolve = false;
+        else
+            formed = formed && psb_path_resolve(real, follow, text, &len);
+    } else {
         formed = psb_path_lexical(dir_fd, s, (size_t)n, text, &len);
+    }
     int bits = need | (metadata ? PSB_ANCESTOR : 0);
     bool allowed = formed && !psb.learn && psb_file_allowed(text, len, bits);
     if (formed && !allowed && !psb.learn && !resolve) { /* not by its letters: perhaps where it leads is allowed */
