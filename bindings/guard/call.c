@@ -24,6 +24,9 @@ static const char *const COMPILE_FREE[] = {
     "typing.py",       /* forward references are compiled when written, evaluated later */
     "linecache.py", "tokenize.py", "traceback.py", "_colorize.py", NULL};
 
+static const char *const PROMPT[] = {"code.py", "codeop.py", "_pyrepl/console.py", "_pyrepl/simple_interact.py", "_pyrepl/main.py",
+                                     "_pyrepl/__main__.py", NULL};
+
 const psb_call_row *psb_call(int id) { return &PSB_CALLS[id]; }
 
 int psb_call_id(const char *name, size_t n) {
@@ -174,6 +177,9 @@ int psb_eval_check(const char *kind, PyObject *args) {
     }
     if (caller == PSB_IMPORTLIB && psb_importing())
         return 0;
+    if (caller == PSB_STDLIB && psb.interactive && psb_stdin_kept() && pthread_equal(pthread_self(), psb.main_thread) &&
+        psb_frame_in(PROMPT) && psb_charged_caller() != PSB_OTHER)
+        return 0; /* 3.13's prompt is written in Python: what a person types is the program */
     if (strcmp(kind, "compile") == 0 && PyTuple_GET_SIZE(args) >= 2 && PyBytes_Check(PyTuple_GET_ITEM(args, 0))) {
         /* the parser's own event: builtins.compile raised one before it, eval and exec raise `exec` after it */
         if (caller == PSB_NO_FRAME || caller == PSB_STDLIB)

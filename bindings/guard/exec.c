@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -147,11 +148,59 @@ static PyObject *by_environ(PyObject *original, PyObject **args, Py_ssize_t n, P
     return result;
 }
 
+/* A granted call is about to run this program: its file must be exposed, or the kernel's refusal would name no rule. A path
+ * that is not there is left to the call. */
+int psb_exec_file(PyObject *path) {
+    PyObject *bytes = NULL;
+    if (!PyUnicode_FSConverter(path, &bytes)) {
+        PyErr_Clear(); /* the call itself says what is wrong with it */
+        return 0;
+    }
+    int rc = 0;
+    if (access(PyBytes_AS_STRING(bytes), F_OK) == 0)
+        rc = psb_file_object(bytes, -1, PSB_READ, true, false, "exec");
+    Py_DECREF(bytes);
+    return rc;
+}
+
+int psb_exec_event(const char *event, PyObject *args) {
+    if (strcmp(event, "os.system") == 0) {
+        PyObject *shell = PyBytes_FromString("/bin/sh");
+        int rc = shell ? psb_exec_file(shell) : -1;
+        Py_XDECREF(shell);
+        return rc;
+    }
+    if ((strcmp(event, "os.exec") == 0 || strcmp(event, "os.posix_spawn") == 0) && PyTuple_GET_SIZE(args) >= 1)
+        return psb_exec_file(PyTuple_GET_ITEM(args, 0));
+    return 0;
+}
+
+/* fork_exec tries these in turn; the first that exists is the one that runs. */
+static int candidates(PyObject *list) {
+    PyObject *seq = PySequence_Tuple(list);
+    int rc = 0;
+    if (!seq) {
+        PyErr_Clear();
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(seq); i++) {
+        PyObject *o = PyTuple_GET_ITEM(seq, i);
+        if (PyBytes_Check(o) && access(PyBytes_AS_STRING(o), X_OK) == 0) {
+            rc = psb_exec_file(o);
+            break;
+        }
+    }
+    Py_DECREF(seq);
+    return rc;
+}
+
 PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     PyObject *copy[32];
     if (!psb.active || n < 6 || n > 32 || kwnames)
         return PyObject_Vectorcall(original, args, nargsf, kwnames);
+    if (psb.enforce && candidates(args[1]) < 0)
+        return NULL;
     memcpy(copy, args, sizeof(PyObject *) * (size_t)n);
     PyObject *fds = descriptors(args[3]), *env = fds ? environment(args[5]) : NULL;
     PyObject *result = NULL;

@@ -52,8 +52,12 @@ static int refuse_quietly(int need, PyObject *subject) {
     return -1;
 }
 
-static void learn_file(const char *path, size_t n, int need, const char *event) {
-    char kind = need & PSB_WRITE ? 'W' : 'R';
+static void learn_file(const char *path, size_t n, int need, bool metadata, const char *event) {
+    /* what a later, stronger look at the same path needs must not be lost in a weaker one before it */
+    bool quiet = quiet_caller();
+    char kind = need & PSB_WRITE ? 'W' : metadata ? 'm' : strcmp(event, "open") == 0 ? 'o' : 'l';
+    if (quiet)
+        kind = (char)(kind | 0x80);
     if (psb_seen(kind, path, n))
         return;
     psb_remember(kind, path, n);
@@ -66,7 +70,7 @@ static void learn_file(const char *path, size_t n, int need, const char *event) 
     mp_bool(&w, need & PSB_WRITE);
     mp_str(&w, event, strlen(event));
     mp_str(&w, site, sn);
-    mp_bool(&w, quiet_caller());
+    mp_bool(&w, quiet);
     psb_tell(&w);
 }
 
@@ -161,7 +165,7 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     }
     Py_DECREF(hold);
     if (psb.learn) {
-        learn_file(text, len, need, event);
+        learn_file(text, len, need, metadata, event);
         return 0;
     }
     if (quiet_caller()) {

@@ -230,7 +230,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- shim.c ----------------------------------------------------------------------------------------------------- */
 
-enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_DYNAMIC, SHIM_SOCKET, SHIM_LISTDIR };
+enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_DYNAMIC, SHIM_SOCKET, SHIM_LISTDIR, SHIM_SEMAPHORE };
 PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
 PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
@@ -239,6 +239,8 @@ PyObject *psb_create_dynamic(PyObject *original, int call, PyObject *const *args
 PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
+int psb_exec_file(PyObject *path);
 int psb_env_read(PyObject *key);
 
 /* ---- channel.c, channel_send.c --------------------------------------------------------------------------------------------------- */

@@ -95,6 +95,8 @@ static int install(const char *m, PyObject *module) {
         return -1;
     if (psb.learn && strcmp(m, "os") == 0 && replace_path(module, "_Environ.__getitem__", SHIM_ENV, -1, NULL) < 0)
         return -1;
+    if (strcmp(m, "multiprocessing.synchronize") == 0 && replace_path(module, "SemLock.__init__", SHIM_SEMAPHORE, -1, NULL) < 0)
+        return -1;
     if (strcmp(m, "subprocess") == 0 && always_fork_exec(module) < 0)
         return -1;
     if (strcmp(m, "builtins") == 0 && replace(module, module, "__import__", SHIM_IMPORT, -1, NULL) < 0)

@@ -211,6 +211,17 @@ static PyObject *call_listdir(shim *s, PyObject *const *args, size_t nargsf, PyO
     return PyObject_Vectorcall(s->original, args, nargsf, kwnames);
 }
 
+/* multiprocessing's semaphores are files in /dev/shm that libc makes: no event, and the kernel's refusal names no rule. */
+static PyObject *call_semaphore(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    PyObject *folder = psb.enforce ? PyUnicode_FromString("/dev/shm") : NULL;
+    if (psb.enforce && (!folder || psb_file_object(folder, -1, PSB_WRITE, true, false, "SemLock") < 0)) {
+        Py_XDECREF(folder);
+        return NULL;
+    }
+    Py_XDECREF(folder);
+    return PyObject_Vectorcall(s->original, args, nargsf, kwnames);
+}
+
 /* A sensitive function: judged here, then its category carries to the doors behind it. */
 static PyObject *call_call(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     if (psb_call_check(s->call, PyUnicode_AsUTF8(s->qualname)) < 0)
@@ -248,6 +259,8 @@ static PyObject *shim_vectorcall(PyObject *self, PyObject *const *args, size_t n
         return psb_create_dynamic(s->original, s->call, args, nargsf, kwnames);
     case SHIM_LISTDIR:
         return call_listdir(s, args, nargsf, kwnames);
+    case SHIM_SEMAPHORE:
+        return call_semaphore(s, args, nargsf, kwnames);
     case SHIM_SOCKET:
         return psb_socket_init(s->original, args, nargsf, kwnames);
     }

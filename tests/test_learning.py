@@ -1,0 +1,58 @@
+"""What a learning run writes is enough: the same program runs under it, with the same output, the first time."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from complete_mode import Place, last_line
+
+pytestmark = pytest.mark.smoke
+
+LISTINGS = {
+    "listdir": "import os; print(sorted(os.listdir('data')))",
+    "scandir": "import os; print(sorted(e.name for e in os.scandir('data')))",
+    "walk": "import os; print([sorted(f) for _, _, f in os.walk('data')])",
+    "Path.iterdir": "from pathlib import Path; print(sorted(map(str, Path('data').iterdir())))",
+    "Path.glob": "from pathlib import Path; print(sorted(map(str, Path('data').glob('*.txt'))))",
+    "Path.rglob": "from pathlib import Path; print(sorted(map(str, Path('data').rglob('*.txt'))))",
+    "glob of a folder": "import glob; print(sorted(glob.glob('data/*')))",
+    "exists, then read": "import os; print(os.path.exists('data/a.txt'), open('data/a.txt').read())",
+    "stat, then listing": "import os; os.stat('data'); print(sorted(os.listdir('data')))",
+    "working directory": "import glob, os; os.chdir('data'); print(sorted(glob.glob('*.txt')))",
+}
+PROGRAMS = {
+    "subprocess": "import subprocess; print(subprocess.run(['/bin/echo', 'done'], capture_output=True, text=True))",
+    "a program on PATH": "import subprocess; print(subprocess.check_output(['echo', 'done']))",
+    "a shell": "import os; print(os.popen('echo done').read())",
+    "os.system": "import os; print(os.system('exit 3'))",
+    "semaphores": "import multiprocessing; lock = multiprocessing.Lock(); print(lock.acquire(), lock.release())",
+}
+
+
+@pytest.mark.parametrize("code", [*LISTINGS.values(), *PROGRAMS.values()], ids=[*LISTINGS, *PROGRAMS])
+def test_learned_then_enforced(place: Place, code: str) -> None:
+    place.file("data/a.txt", "a")
+    place.file("data/deep/b.txt", "b")
+    place.environment["OS_SANDBOX"] = "landlock"
+    bare = place.bare("-c", code)
+    assert bare.returncode == 0, bare.stderr
+    learned = place.run("--learn", "-c", code)
+    assert (learned.returncode, learned.stdout) == (0, bare.stdout), learned.stderr
+    enforced = place.run("-c", code)
+    assert (enforced.returncode, enforced.stdout) == (0, bare.stdout), enforced.stderr
+
+
+NEEDS = {
+    "subprocess": r"expose-ro=/(usr/)?bin/echo",
+    "os.system": r"expose-ro=/(usr/)?bin/(sh|dash|bash)",
+    "semaphores": r"expose-rw=/dev/shm",
+}
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_a_file_that_a_granted_call_needs_is_named(place: Place, name: str) -> None:
+    place.profile("python-import=*\npython-api=ALLOW:*\n")
+    done = place.run("-c", PROGRAMS[name])
+    assert done.returncode == 1, done.stdout
+    assert re.fullmatch(NEEDS[name], last_line(done.stderr)), done.stderr
