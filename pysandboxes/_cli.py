@@ -27,7 +27,7 @@ QUESTIONS = """\
 questions, as one text or as words:
   open PATH | read PATH | write PATH | list PATH | stat PATH
   connect HOST:PORT | udp HOST:PORT | bind HOST:PORT | listen HOST:PORT | resolve HOST | unix PATH
-  import NAME | call FUNCTION | env NAME | eval | exec | compile
+  import NAME | call FUNCTION | env NAME | eval | exec | code | compile
 without a question: the policy in force, and what is readable without a rule
 
 exit status: 0 allowed, 1 refused, 2 no answer"""

@@ -25,6 +25,9 @@ func (p *Policy) Eval(kind string) Decision {
 	}
 	call, _ := audit.Lookup(name)
 	v := p.calls.decide(&call)
+	if n := p.calls.denyFn[evalCalls["exec"]]; n > 0 && kind == "eval" && v.allow {
+		v = verdict{false, n} // one event stands for a string given to either of them
+	}
 	if v.allow && v.line > 0 {
 		d := p.allow("eval", kind, kind, v.line)
 		d.Category = string(audit.DynamicCode)

@@ -26,7 +26,7 @@ type pathGlob struct {
 	line  int
 }
 
-const maxStars = 4 // `**` of one glob: matching grows with a power of their number
+const maxStars = 4 // `**` of one glob; no path needs more
 
 var errStars = errors.New("more than four ** in one glob")
 
@@ -165,20 +165,32 @@ func (g *globs) matchName(name string) int {
 	return 0
 }
 
-// matchTree tells that the parts match a path or a folder above it.
+// matchTree tells that the parts match a path or a folder above it. A `**` takes as few names as it can and one more
+// each time that what follows does not fit; only the last one ever has to, so that the time grows with the product of the
+// lengths, whatever path a program asks about.
 func matchTree(parts []string, p string) bool {
-	if len(parts) == 0 {
-		return true
+	rest, at := p, 0
+	retry, retryAt := "", -1 // behind the last `**`
+	for at < len(parts) {
+		if rest == "" {
+			return false
+		}
+		if parts[at] == "**" {
+			at++
+			retry, retryAt = rest, at
+			continue
+		}
+		name, tail, _ := strings.Cut(rest, "/")
+		if ok, _ := path.Match(parts[at], name); ok {
+			rest = tail
+			at++
+			continue
+		}
+		if retryAt < 0 {
+			return false
+		}
+		_, retry, _ = strings.Cut(retry, "/")
+		rest, at = retry, retryAt
 	}
-	if p == "" {
-		return false
-	}
-	name, rest, _ := strings.Cut(p, "/")
-	if parts[0] == "**" {
-		return matchTree(parts[1:], p) || matchTree(parts, rest)
-	}
-	if ok, _ := path.Match(parts[0], name); !ok {
-		return false
-	}
-	return matchTree(parts[1:], rest)
+	return true
 }

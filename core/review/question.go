@@ -48,7 +48,8 @@ var Questions = []Question{
 		return s.Policy.Env(name), nil
 	}, func(_ Subject, _ policy.Decision, name string) string { return "unenv=" + name }},
 	{"eval", "", "eval", evaluation("eval"), denyEval},
-	{"exec", "", "exec", evaluation("exec"), denyEval},
+	{"exec", "", "exec", evaluation("eval"), denyEval}, // of a string, which one event stands for with eval
+	{"code", "", "code", evaluation("exec"), denyEval}, // a code object run by exec or eval
 	{"compile", "", "compile", evaluation("compile"), denyEval},
 }
 
