@@ -177,7 +177,10 @@ def _records(exc: BaseException) -> Iterator[dict[str, Any]]:
 
 
 def denials(exc: BaseException) -> list[Denial]:
-    """Every refusal behind ``exc``, in the order met, each once.
+    """Every refusal behind ``exc`` as a :class:`Denial` (layer, family, subject, rule, lines to add), in the order met.
+
+    For a program that looks at the parts; :func:`sandbox_denials` gives the same refusals as texts for a person. Each comes
+    once; the list is empty where no refusal stands behind ``exc``.
 
     Follows ``__cause__``, ``__context__``, exception groups, exceptions kept as arguments, and the denials recorded
     during a sandboxed call whose refusal a library replaced by an error of its own.
@@ -189,5 +192,9 @@ def denials(exc: BaseException) -> list[Denial]:
 
 
 def sandbox_denials(exc: BaseException) -> list[str]:
-    """The messages of :func:`denials`: what was refused, and the line of the profile that would allow it."""
+    """Every refusal behind ``exc`` as a text that ends with the line of the profile which would allow it.
+
+    For a log or a person; :func:`denials` gives the same refusals as data. A language model that called a tool is better told
+    ``Denial.text_for_model``, which leaves out the lines that only a person may add.
+    """
     return [denial.message for denial in denials(exc)]

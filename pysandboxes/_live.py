@@ -283,13 +283,14 @@ def open_live(
 
 def named(function: Any) -> tuple[str, str]:
     """Module and name of an ``init_fn``, which the sandbox imports as it imports any function."""
-    from ._sandbox import _check_name
+    from ._sandbox import check_name
 
     if not hasattr(function, "__code__") or not hasattr(function, "__qualname__"):
         raise SandBoxError(
-            f"init_fn is a {type(function).__qualname__}: it has to be a function that is importable by its name"
+            f"init_fn={function!r}: init_fn is a Python function (or coroutine function) at the top level of a module, "
+            "which the sandbox imports by its name"
         )
-    _check_name(function)
+    check_name(function, "init_fn is ")
     return module_of(function), function.__qualname__
 
 

@@ -58,11 +58,20 @@ def sandbox(  # noqa: F811
     Called without a running sandbox it raises :class:`SandBoxError`. In a process that is sandboxed itself, and under
     ``os-sandbox=none``, it is a direct call.
     """
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"@sandbox(timeout={timeout!r}): a timeout is a number of seconds above zero, or None")
+    _check_timeout(timeout)
     if function is None:
         return lambda decorated: _decorate(decorated, timeout, idempotent)
     return _decorate(function, timeout, idempotent)
+
+
+def _check_timeout(timeout: Any) -> None:
+    wanted = f"@sandbox(timeout={timeout!r}): a timeout is a number of seconds above zero, or None"
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(wanted)
+    if not timeout > 0:
+        raise ValueError(wanted)
 
 
 def _decorate(function: Any, timeout: float | None, idempotent: bool) -> Any:
@@ -83,7 +92,7 @@ def _decorate(function: Any, timeout: float | None, idempotent: bool) -> Any:
     if _context.inside():
         register(function)
         return function
-    _check_name(function)
+    check_name(function, "@sandbox on ")
     target = Target(function, timeout, idempotent)
     flags = code.co_flags
     if flags & CO_ASYNC_GENERATOR:
@@ -103,15 +112,16 @@ def _decorate(function: Any, timeout: float | None, idempotent: bool) -> Any:
     return wrapper
 
 
-def _check_name(function: Any) -> None:
+def check_name(function: Any, use: str) -> None:
+    """Refuse a function that no import finds by its name; ``use`` says in the error what it was given as."""
     if function.__name__ == "<lambda>":
         raise SandBoxError(
-            "@sandbox on a lambda: the sandbox imports a function by its name, and a lambda has none. "
+            f"{use}a lambda: the sandbox imports a function by its name, and a lambda has none. "
             "Write it as a `def` at the top level of a module"
         )
     if "<locals>" in function.__qualname__:
         raise SandBoxError(
-            f"@sandbox on {function.__qualname__}, a function inside a function: the sandbox cannot import it by name. "
+            f"{use}{function.__qualname__}, a function inside a function: the sandbox cannot import it by name. "
             "Move it to the top level of its module and pass what it needs as arguments"
         )
 

@@ -1,7 +1,7 @@
 """What the engine is told when a sandbox is opened: profile, rules, environment, and how to start the interpreter."""
 
 # os.path: importing pathlib would cost more than all the rest of this package.
-# ruff: noqa: PTH100, PTH109, PTH111, PTH113, PTH118, PTH120
+# ruff: noqa: PTH100, PTH109, PTH111, PTH112, PTH113, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ _FLAGS = (
     ("isolated", "-I"),
     ("ignore_environment", "-E"),
 )
+#: Keys whose value is a path, a name or a whole rule: a number there is a slip, not a file called 5.
+_WORDS = frozenset(
+    ("env", "unenv", "expose-ro", "expose-rw", "ignore", "net", "python-import", "python-api", "os-sandbox", "include")
+)
 #: -X options of the application that are about its own process alone.
 _OWN_X_OPTIONS = frozenset({"importtime", "showrefcount", "tracemalloc", "perf", "presite", "pycache_prefix"})
 
@@ -59,9 +63,9 @@ def build(
         "profile": path,
         "searched": searched,
         "rules": rules_of(rules),
-        "env": dict(os.environ if envs is None else envs),
+        "env": dict(os.environ) if envs is None else _environment(envs),
         "interpreter": sys.executable,
-        "python_args": [*interpreter_flags(), *(python_args or ()), "-c", boot_source(PACKAGE)],
+        "python_args": [*interpreter_flags(), *_texts(python_args or (), "python_args"), "-c", boot_source(PACKAGE)],
         "cwd": cwd,
         "learn": learn_of(learn),
         "extra": b2a_base64(pack_settings(settings(cwd)), newline=False).decode(),
@@ -79,7 +83,9 @@ def find_profile(named: str | os.PathLike[str] | None, package: str | None) -> t
     sandbox comes before the working directory.
     """
     if named is not None:
-        path = os.path.abspath(os.path.expanduser(os.fspath(named)))
+        path = _path_of(named, "sandboxes_config")
+        if os.path.isdir(path):
+            raise ConfigSyntaxError(_folder("profile", path))
         return path, [path]
     searched = []
     root = package_root(package)
@@ -108,6 +114,8 @@ def rules_of(rules: Mapping[str, Rule]) -> list[list[str]]:
         head, dot, tail = keyword.partition(".")
         key = head.replace("_", "-") + dot + tail  # a provider's own keys (qemu.use_kvm) keep their spelling
         for item in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
+            if isinstance(item, int) and key in _WORDS:
+                raise ConfigSyntaxError(f"code: the rule {keyword}={item!r} is no str; {key}= takes text")
             if isinstance(item, bool):
                 text = "true" if item else "false"
             elif isinstance(item, (str, int)):
@@ -133,7 +141,36 @@ def learn_of(learn: bool | str | os.PathLike[str] | None) -> bool | str | None:
         raise SandBoxError("learning is forbidden here: PYSANDBOXES_LEARN=never is set; run without learn=")
     if learn is True:
         return True
-    return os.path.abspath(os.path.expanduser(os.fspath(learn)))
+    path = _path_of(learn, "learn")
+    if os.path.isdir(path):
+        raise ConfigSyntaxError(_folder("file to learn into", path))
+    return path
+
+
+def _folder(what: str, path: str) -> str:
+    return f"the {what}, {path}, is a folder: name the file in it, such as {os.path.join(path, PROFILE)}"
+
+
+def _path_of(value: Any, keyword: str) -> str:
+    """An absolute path, of a keyword argument that names a file."""
+    if not isinstance(value, (str, os.PathLike)):
+        wanted = "the path of a file" if keyword != "learn" else "True, or the path of the file to write"
+        raise TypeError(f"{keyword}={value!r}: {wanted} is wanted")
+    return os.path.abspath(os.path.expanduser(os.fsdecode(value)))
+
+
+def _texts(values: Any, keyword: str) -> list[str]:
+    """A keyword argument that is a list of str, and not one str, which would be a list of letters."""
+    if isinstance(values, (str, bytes)) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{keyword}={values!r}: a list of str is wanted")
+    return list(values)
+
+
+def _environment(envs: Mapping[Any, Any]) -> dict[str, str]:
+    for name, value in envs.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"envs: {name!r} is {value!r}; names and values are str, as in os.environ")
+    return dict(envs)
 
 
 def boot_source(package: str) -> str:

@@ -38,6 +38,12 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def ipython_main() -> NoReturn:
     """IPython's command line inside the sandbox: own options first, the rest is IPython's."""
+    from importlib.util import find_spec
+
+    if find_spec("IPython") is None:
+        name = os.path.basename(sys.argv[0]) or "ipython-sb"  # noqa: PTH119
+        print(f"{name}: IPython is not installed for {sys.executable}; install it: pip install ipython", file=sys.stderr)
+        sys.exit(1)
     arguments = sys.argv[1:]
     own = [argument for argument in arguments if _is_ours(argument)]
     rest = [argument for argument in arguments if not _is_ours(argument)]

@@ -70,6 +70,12 @@ def test_a_timeout_is_above_zero(timeout: float) -> None:
         sandbox(timeout=timeout)
 
 
+@pytest.mark.parametrize("timeout", ["x", "5", True, [], b""], ids=repr)
+def test_a_timeout_is_a_number(timeout: Any) -> None:
+    with pytest.raises(TypeError, match=r"@sandbox\(timeout=.*\): a timeout is a number of seconds above zero"):
+        sandbox(timeout=timeout)
+
+
 class Tool:
     """What a framework's decorator makes of a function."""
 

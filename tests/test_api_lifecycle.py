@@ -106,9 +106,9 @@ def test_an_init_fn_that_fails_ends_the_sandbox(profile: Path) -> None:
 
 
 def test_an_init_fn_is_found_by_its_name(profile: Path) -> None:
-    with pytest.raises(SandBoxError, match="lambda"):
+    with pytest.raises(SandBoxError, match=r"^init_fn is a lambda: .*top level of a module"):
         sandboxes(lambda: None, sandboxes_config=profile).__enter__()
-    with pytest.raises(SandBoxError, match="init_fn is a"):
+    with pytest.raises(SandBoxError, match=r"^init_fn=.*: init_fn is a Python function"):
         sandboxes(print, sandboxes_config=profile).__enter__()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -383,6 +384,20 @@ def test_ipython_takes_what_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None
 
     taken: list[Any] = []
     monkeypatch.setattr(python_sb, "main", taken.append)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(sys, "argv", ["ipython-sb", "--learn", "--no-banner", "--os-sandbox=landlock", "-c", "1", "file.py"])
     python_sb.ipython_main()
     assert taken == [["--learn", "--os-sandbox=landlock", "-m", "IPython", "--no-banner", "-c", "1", "file.py"]]
+
+
+def test_without_ipython_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from pysandboxes import python_sb
+
+    monkeypatch.setattr(python_sb, "main", lambda arguments: pytest.fail(f"started {arguments}"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["/venv/bin/ipython3-sb", "--learn"])
+    with pytest.raises(SystemExit) as end:
+        python_sb.ipython_main()
+    assert end.value.code == 1
+    wanted = f"ipython3-sb: IPython is not installed for {sys.executable}; install it: pip install ipython\n"
+    assert capsys.readouterr().err == wanted

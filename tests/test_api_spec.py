@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pysandboxes import ConfigSyntaxError, SandBoxError, _binary, _spec
+from pysandboxes import ConfigSyntaxError, SandBoxError, _binary, _spec, sandboxes
 
 
 def test_a_named_profile_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +62,35 @@ def test_rules_in_code_are_lines_of_a_profile() -> None:
 def test_a_rule_that_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(ConfigSyntaxError, match=r"code: the rule env= is a \w+"):
         _spec.rules_of({"env": value})
+
+
+@pytest.mark.parametrize("value", [5, True, ["./data", 5]], ids=repr)
+@pytest.mark.parametrize("keyword", ["expose_ro", "python_import", "env", "net"])
+def test_a_rule_that_is_words_is_no_number(keyword: str, value: Any) -> None:
+    with pytest.raises(ConfigSyntaxError, match=rf"code: the rule {keyword}=(5|True) is no str; .* takes text"):
+        _spec.rules_of({keyword: value})
+
+
+def test_a_profile_is_a_file(tmp_path: Path) -> None:
+    for use in (lambda: _spec.find_profile(tmp_path, None), lambda: _spec.learn_of(tmp_path)):
+        with pytest.raises(ConfigSyntaxError, match=r"is a folder: name the file in it, such as /.*/\.py-sandboxes$"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"sandboxes_config": 5}, r"sandboxes_config=5: the path of a file is wanted"),
+        ({"learn": 5}, r"learn=5: True, or the path of the file to write is wanted"),
+        ({"envs": {"A": 1}}, r"envs: 'A' is 1; names and values are str"),
+        ({"python_args": "-v"}, r"python_args='-v': a list of str is wanted"),
+        ({"python_args": [1]}, r"python_args=\[1\]: a list of str is wanted"),
+    ],
+    ids=repr,
+)
+def test_a_keyword_of_another_type(profile: Path, keywords: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        sandboxes(**{"sandboxes_config": profile, **keywords}).__enter__()
 
 
 @pytest.mark.parametrize("value", ["a\npython-import=*", "a\rb", "a\0b"])
