@@ -17,8 +17,17 @@ func killTree(p *Process) error {
 	if p.Signal(unix.SIGSTOP) != nil {
 		return os.ErrProcessDone
 	}
-	var rest []int // process descriptors: a number may change hands
-	seen := map[int]bool{p.pid: true}
+	rest := descendants(p.pid)
+	err := p.Signal(unix.SIGKILL)
+	kill(rest)
+	return err
+}
+
+// descendants stops every descendant of a process and gives their descriptors (a number may change hands). Nothing forks
+// any more when no new one turns up.
+func descendants(root int) []int {
+	var fds []int
+	seen := map[int]bool{root: true}
 	for grew := true; grew; {
 		grew = false
 		for pid := range seen {
@@ -28,18 +37,20 @@ func killTree(p *Process) error {
 				}
 				seen[child], grew = true, true
 				if fd, err := unix.PidfdOpen(child, 0); err == nil {
-					unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
-					rest = append(rest, fd)
+					_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
+					fds = append(fds, fd)
 				}
 			}
 		}
 	}
-	err := p.Signal(unix.SIGKILL)
-	for _, fd := range rest {
-		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	return fds
+}
+
+func kill(pidfds []int) {
+	for _, fd := range pidfds {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 		unix.Close(fd)
 	}
-	return err
 }
 
 // children reads the process numbers of all children, by whichever thread they were made.

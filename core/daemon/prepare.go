@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pysandboxes/pysandboxes/core/interpreter"
@@ -158,6 +159,9 @@ func (p *Plan) learning(asked bool) error {
 	if switches.Locked {
 		return &LearnForbiddenError{s.ProfilePath + " is locked by learn=false"}
 	}
+	if err := learn.Ready(path, s.Cwd); err != nil {
+		return err // before the run: what it would have learned is not lost at its end
+	}
 	p.learnPath = path
 	p.recorder = learn.New(learn.Options{
 		Policy: p.policy, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(),
@@ -196,9 +200,18 @@ func (p *Plan) choose() error {
 	p.notices = append(p.notices, notices...)
 	p.notices = append(p.notices, p.weakened(provider)...)
 	for _, gap := range provider.Gaps(p.policy) {
-		p.notices = append(p.notices, place(gap.Rule)+gap.Text)
+		if gap.Standing {
+			continue // `pysandboxes check` and `doctor` say it; at each start it would be noise
+		}
+		p.tell(place(gap.Rule) + gap.Text)
 	}
 	return nil
+}
+
+// tell adds a notice in place of one that says less of the same: the compiler knows that a path is missing, the provider
+// what follows from it.
+func (p *Plan) tell(notice string) {
+	p.notices = append(slices.DeleteFunc(p.notices, func(said string) bool { return strings.HasPrefix(notice, said) }), notice)
 }
 
 // weakened warns where the host's OS_SANDBOX took the kernel boundary away, which the profile allows (hardening.md 2).

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,15 +18,16 @@ type fileLock struct {
 }
 
 const (
-	lockWait = 10 * time.Second
-	lockStep = 20 * time.Millisecond
+	lockWait   = 10 * time.Second
+	lockStep   = 20 * time.Millisecond
+	lockSuffix = ".lock"
 )
 
 func acquire(target string, wait time.Duration) (*fileLock, error) {
 	if wait == 0 {
 		wait = lockWait
 	}
-	path := target + ".lock"
+	path := target + lockSuffix
 	for deadline := time.Now().Add(wait); ; time.Sleep(lockStep) {
 		l, err := try(path)
 		if l != nil || err != nil {
@@ -41,7 +43,7 @@ func acquire(target string, wait time.Duration) (*fileLock, error) {
 func try(path string) (*fileLock, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("locking the profile: %w", err)
+		return nil, fmt.Errorf("learning into %s: its folder takes no new files: %w\nName a file in a folder that can be written: --learn=FILE", strings.TrimSuffix(path, lockSuffix), err)
 	}
 	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK), errors.Is(err, unix.EINTR):

@@ -70,6 +70,26 @@ func Write(path string, r Result, o WriteOptions) (changed bool, err error) {
 	return true, nil
 }
 
+// Ready tells whether [Write] can write the profile at path, by what it needs of the place: its folder takes a lock and
+// with it new files, and a profile that is there is one, with its learned blocks whole. Nothing stays behind.
+func Ready(path, cwd string) error {
+	target, err := followLinks(absolute(path, cwd))
+	if err != nil {
+		return err
+	}
+	lock, err := acquire(target, 0)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	text, info, err := readProfile(target)
+	if err != nil || info == nil {
+		return err
+	}
+	_, err = parseDocument(path, string(text))
+	return err
+}
+
 // fresh lists, per block, the lines that the profile does not have yet, under the date.
 func fresh(doc *document, target, text string, r Result, o WriteOptions) (map[string][]string, error) {
 	have := map[string]bool{}
@@ -148,7 +168,7 @@ func followLinks(path string) (string, error) {
 	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return "", fmt.Errorf("learning into %s: its folder cannot be used: %w", path, err)
+		return "", fmt.Errorf("learning into %s: its folder cannot be used: %w\nMake the folder first, or name another file: --learn=FILE", path, err)
 	}
 	return filepath.Join(folder, filepath.Base(path)), nil
 }

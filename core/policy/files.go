@@ -74,16 +74,17 @@ func (c *compiler) addFile(r *profile.Rule) error {
 		return err
 	}
 	if !filepath.IsAbs(source) {
-		source = filepath.Join(c.base(r), source)
+		source = c.base(r) + "/" + source
 	}
 	at, err := canonical(source)
 	if err != nil {
 		return r.Fail("the path cannot be resolved: "+err.Error(), "")
 	}
-	if !at.exists {
+	e := Exposure{Source: at.path, Write: r.Key == "expose-rw", File: at.file, Exists: at.exists, Pos: r.Pos}
+	e.Make = e.Write && !e.Exists && strings.HasSuffix(source, "/")
+	if !e.Exists && !e.Make {
 		c.warn(r, fmt.Sprintf("%s does not exist", at.path))
 	}
-	e := Exposure{Source: at.path, Write: r.Key == "expose-rw", File: at.file, Exists: at.exists, Pos: r.Pos}
 	if len(r.Items) == 2 {
 		dest := r.Items[1]
 		if !clean(dest) {
@@ -221,6 +222,9 @@ func (p *Policy) File(path string, a Access, op string) Decision {
 	}
 	if write && (found.ro > 0 || found.runtime) {
 		d.Note = "It is exposed read only."
+	}
+	if write {
+		p.adviseName(&d, path, op)
 	}
 	return d
 }

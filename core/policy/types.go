@@ -72,6 +72,7 @@ type Exposure struct {
 	Write        bool
 	File         bool // Source is not a folder: the exact path only
 	Exists       bool
+	Make         bool // written with a slash at its end: a missing folder is made, empty, when the sandbox starts
 	Pos          profile.Position
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/profile"
 	"github.com/pysandboxes/pysandboxes/core/wire"
+	"github.com/pysandboxes/pysandboxes/providers"
 )
 
 // Exit codes of our own. Everything else is the program's.
@@ -90,12 +91,18 @@ func run(argv []string, stderr io.Writer) int {
 // accompanied runs the program and ends as it ended.
 func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 	signals := catch()
+	if err := providers.Adopt(); err != nil {
+		return fail(stderr, exitStart, err)
+	}
 	c, err := plan.Start(context.Background())
 	if err != nil {
 		return fail(stderr, exitStart, err)
 	}
 	accompany(c, signals)
 	status, err := c.Wait()
+	if left := providers.EndAdopted(); len(left) > 0 {
+		fmt.Fprintf(stderr, "python-sb: processes that the program left behind could not be ended: %v\n", left)
+	}
 	if plan.Learning() {
 		report(plan, stderr)
 	}

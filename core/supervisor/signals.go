@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/providers"
 )
 
 // treatment is what the supervisor does with a signal that it gets itself.
@@ -77,6 +79,7 @@ func accompany(c child, signals <-chan os.Signal) {
 					// the shell sends to the whole group; sent to us alone it is passed on below.
 					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 				}
+				providers.ReapAdopted(c.Pid())
 			case treatments[sig] == forwarded || !foreground():
 				_ = c.Signal(sig)
 			}

@@ -37,6 +37,9 @@ type Holds struct {
 type Gap struct {
 	Rule profile.Position // zero: no single rule
 	Text string
+	// Standing: it is so wherever this provider holds such a profile, and nothing about this start. `check` says it, a
+	// start does not.
+	Standing bool
 }
 
 // Child is what is to run.

@@ -105,14 +105,22 @@ func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 	abi, _ := ABI() // an unusable kernel is Probe's to report
 	for _, e := range pol.Exposures() {
 		switch {
-		case !e.Exists:
-			gaps = append(gaps, contract.Gap{Rule: e.Pos, Text: fmt.Sprintf("%s does not exist: the kernel can grant only what exists when the sandbox starts; make it before, or expose its folder", e.Source)})
+		case !e.Exists && !e.Make:
+			gaps = append(gaps, contract.Gap{Rule: e.Pos, Text: fmt.Sprintf("%s does not exist: the kernel can grant only what exists when the sandbox starts%s", e.Source, wayOut(e))})
 		case e.Write && abi == 1 && !e.File:
 			gaps = append(gaps, contract.Gap{Rule: e.Pos, Text: fmt.Sprintf("moving files between folders of %s is refused: this kernel's Landlock (ABI 1) cannot permit it", e.Source)})
 		}
 	}
 	if pol.NetNeeded() {
-		gaps = append(gaps, contract.Gap{Text: "which hosts and ports are reached is held by the Python layer; the kernel holds the kinds of sockets"})
+		gaps = append(gaps, contract.Gap{Standing: true, Text: "which hosts and ports are reached is held by the Python layer; the kernel holds the kinds of sockets"})
 	}
 	return gaps
+}
+
+// wayOut says what to do about a path that is missing.
+func wayOut(e policy.Exposure) string {
+	if e.Write {
+		return "; make it before, expose its folder, or, for a folder, end the rule with a slash: it is then made at the start"
+	}
+	return "; make it before, or expose its folder"
 }

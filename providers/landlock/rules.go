@@ -68,7 +68,7 @@ func rulesFor(pol *policy.Policy, c contract.Child) ([]plan.Rule, error) {
 		add(path, plan.Read|plan.Execute, true)
 	}
 	for _, e := range pol.Exposures() {
-		if !e.Exists {
+		if !e.Exists && !e.Make {
 			continue // in Gaps
 		}
 		access := read

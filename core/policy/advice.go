@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ownFolder is the folder that a refusal proposes where no rule for the path in question could work.
+const ownFolder = "output"
+
+// removing are the operations that take a name out of its folder: a rule for the file alone does not let them.
+var removing = map[string]bool{"remove": true, "unlink": true, "rename": true, "replace": true, "rmdir": true}
+
+// making are the operations that make a folder.
+var making = map[string]bool{"mkdir": true}
+
+// adviseName mends the advice for a refused write that changes the names in a folder: the kernel can grant a path only
+// if it is there when the sandbox starts, and making or removing a name is the folder's affair. The line to add is for
+// the folder, unless it holds the profile: then a folder of its own is proposed.
+func (p *Policy) adviseName(d *Decision, path, op string) {
+	op = op[strings.LastIndexByte(op, '.')+1:]
+	_, err := os.Lstat(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	folder := parent(path)
+	if folder == "" || !missing && !removing[op] || d.Note != "" {
+		return
+	}
+	why := "It does not exist yet, and the kernel can grant only what exists when the sandbox starts."
+	if removing[op] {
+		why = "Names are made and removed in their folder, so a rule for the file alone does not do."
+	}
+	if making[op] {
+		if text, ok := p.spell(path + "/"); ok {
+			d.Add = []string{"expose-rw=" + text}
+			d.Note = why + " With a slash at its end the rule has the folder made at the start."
+		}
+		return
+	}
+	if !p.holdsProfile(folder) {
+		if text, ok := p.spell(folder); ok && folder != p.ctx.Home && parent(folder) != "/" && folder != "/" {
+			d.Add, d.Note = []string{"expose-rw=" + text}, why
+		}
+		return
+	}
+	base := p.dir
+	if base == "" || !beneath(base, folder) {
+		base = folder
+	}
+	text, ok := p.spell(filepath.Join(base, ownFolder) + "/")
+	if !ok {
+		return
+	}
+	d.Note = why + " Its folder holds the profile, so it cannot be exposed for writing. "
+	line := "expose-rw=" + text
+	if removing[op] {
+		d.Add = []string{line}
+		d.Note += "Let the program use a folder of its own, such as " + ownFolder + "."
+		return
+	}
+	d.Note += "Let the program write into a folder of its own, such as " + ownFolder + " (" + line + "), or make the file before the start."
+}
+
+// holdsProfile tells that a folder could not be exposed for writing: a profile lies in it or beneath it.
+func (p *Policy) holdsProfile(folder string) bool {
+	for _, g := range p.files.guarded {
+		if beneath(g.path, folder) {
+			return true
+		}
+	}
+	return false
+}
