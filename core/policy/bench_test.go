@@ -2,6 +2,9 @@ package policy
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pysandboxes/pysandboxes/core/profile"
@@ -71,6 +74,27 @@ func TestAllowingDoesNotAllocate(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(100, func() { decide() }); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+// The whole of a start's part in this package: load and compile 10 000 lines.
+func BenchmarkLoadAndCompile(b *testing.B) {
+	var text strings.Builder
+	for i := range 2500 {
+		fmt.Fprintf(&text, "expose-ro=/srv/no/such/folder/%d\nnet=ALLOW|TCP|198.51.%d.%d|443|OUT\npython-import=module%d\nenv=NAME_%d=${HOST:-x}\n", i, i/250, i%250, i, i)
+	}
+	path := filepath.Join(b.TempDir(), profile.Name)
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		p, err := profile.Load(profile.Options{Path: path, Platform: "linux", Home: "/home/u", Cwd: "/srv"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := Compile(p, Context{}); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
