@@ -17,13 +17,15 @@ class Attack:
     name: str
     code: str
     grants: str = ""
+    before: tuple[int, int] = (4, 0)
+    """The first Python on which the payload does not work any more."""
 
 
 READ = "print('ESCAPED' if 's3cret' in {expression} else 'no')"
 
 
-def read(name: str, code: str, grants: str = "") -> Attack:
-    return Attack("read", name, code, grants)
+def read(name: str, code: str, grants: str = "", before: tuple[int, int] = (4, 0)) -> Attack:
+    return Attack("read", name, code, grants, before)
 
 
 CASES = [
@@ -138,6 +140,7 @@ CASES = [
     read(
         "bytearray path",
         "import os, warnings\nwarnings.simplefilter('ignore')\nos.stat(bytearray(os.fsencode({secret!r})))\nprint('ESCAPED')",
+        before=(3, 12),
     ),
     read(
         "DirEntry",
@@ -272,7 +275,7 @@ CASES = [
     Attack(
         "string",
         "dataclasses' helper",
-        "import dataclasses\nmake = getattr(dataclasses, '_create_fn', None)\nprint(make('f', [], [\"return 'ESC' + 'APED'\"])() if make else dataclasses._FuncBuilder({{}}) and 'ESCAPED')",
+        "import dataclasses\nclass C: pass\nif hasattr(dataclasses, '_create_fn'):\n    C.f = dataclasses._create_fn('f', ['self'], [\"return 'ESC' + 'APED'\"])\nelse:\n    b = dataclasses._FuncBuilder({{}})\n    b.add_fn('f', ['self'], [\"  return 'ESC' + 'APED'\"])\n    b.add_fns_to_class(C)\nprint(C().f())",
     ),
     Attack(
         "string",
@@ -321,7 +324,11 @@ CASES = [
         "inspect replaced",
         "import sys, types, os\ngot = []\nsys.modules['inspect'] = m = types.ModuleType('inspect')\nm.signature = lambda o: got.append(o)\ngetattr(os.stat, '__signature__', None)\n(got or [os.stat])[0]({secret!r})\nprint('ESCAPED')",
     ),
-    Attack("disarm", "original by a module of the same name", "import sys, types, importlib\nm = types.ModuleType('os'); real = sys.modules['posix']\nsys.modules['posix'] = types.ModuleType('posix'); sys.modules.pop('posix')\nimport posix\nfor f in (posix.stat, vars(posix)['stat'], getattr(posix, 'stat')): f({secret!r})\nprint('ESCAPED')"),
+    Attack(
+        "disarm",
+        "original by a module of the same name",
+        "import sys, types, importlib\nm = types.ModuleType('os'); real = sys.modules['posix']\nsys.modules['posix'] = types.ModuleType('posix'); sys.modules.pop('posix')\nimport posix\nfor f in (posix.stat, vars(posix)['stat'], getattr(posix, 'stat')): f({secret!r})\nprint('ESCAPED')",
+    ),
     # ---- attack the channel
     Attack("channel", "close every descriptor", "import os\nos.closerange(3, 4096)\nopen({secret!r}).read()\nprint('ESCAPED')"),
     Attack(
