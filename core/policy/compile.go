@@ -32,6 +32,7 @@ type compiler struct {
 	*Policy
 	profile  *profile.Profile
 	warnings []profile.Warning
+	folders  map[string]place // resolved so far
 }
 
 // family compiles the rules of some keys. A new family is a new file and a row in families.

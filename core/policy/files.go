@@ -76,7 +76,7 @@ func (c *compiler) addFile(r *profile.Rule) error {
 	if !filepath.IsAbs(source) {
 		source = c.base(r) + "/" + source
 	}
-	at, err := canonical(source)
+	at, err := c.canonical(source)
 	if err != nil {
 		return r.Fail("the path cannot be resolved: "+err.Error(), "")
 	}
@@ -135,9 +135,7 @@ func (f *fileRules) put(path string, change func(*fileEntry)) {
 }
 
 func (c *compiler) finishFiles() error {
-	for _, e := range c.files.exposures {
-		c.warnUseless(e)
-	}
+	c.warnUseless()
 	rt := c.ctx.Runtime
 	for _, path := range slices.Concat(rt.Read, rt.Stdlib, rt.Site, rt.Executables, rt.Libs) {
 		if clean(path) { // canonical already: hundreds of look-ups would show in each start
@@ -170,12 +168,20 @@ func (c *compiler) finishFiles() error {
 }
 
 // warnUseless tells of an expose-ro beneath an expose-rw: the wider rule holds there.
-func (c *compiler) warnUseless(e Exposure) {
-	for _, w := range c.files.exposures {
-		if !e.Write && w.Write && beneath(e.Source, w.Source) {
-			c.warnings = append(c.warnings, profile.Warning{Pos: e.Pos, Text: fmt.Sprintf(
-				"expose-ro has no effect on %s: expose-rw at %s makes %s writable; ignore= would hide it", e.Source, w.Pos, w.Source)})
-			return
+func (c *compiler) warnUseless() {
+	writable := map[string]*Exposure{}
+	for i := range c.files.exposures {
+		if e := &c.files.exposures[i]; e.Write && writable[e.Source] == nil {
+			writable[e.Source] = e
+		}
+	}
+	for _, e := range c.files.exposures {
+		for at := e.Source; at != "" && !e.Write; at = parent(at) {
+			if w := writable[at]; w != nil {
+				c.warnings = append(c.warnings, profile.Warning{Pos: e.Pos, Text: fmt.Sprintf(
+					"expose-ro has no effect on %s: expose-rw at %s makes %s writable; ignore= would hide it", e.Source, w.Pos, w.Source)})
+				break
+			}
 		}
 	}
 }

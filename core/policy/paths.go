@@ -46,6 +46,52 @@ func canonical(path string) (place, error) {
 	return place{}, &fs.PathError{Op: "resolve", Path: path, Err: syscall.ELOOP}
 }
 
+// canonical is the function of that name for the rules of one profile: many lie in the same folder, which is resolved
+// once. Whatever is no plain entry of a plain folder goes the long way.
+func (c *compiler) canonical(path string) (place, error) {
+	path = filepath.Clean(path)
+	if _, own := ownProcess(path); own || path == "/" {
+		return canonical(path)
+	}
+	dir, err := c.folder(filepath.Dir(path))
+	if err != nil || dir.file {
+		return canonical(path)
+	}
+	real := filepath.Join(dir.path, filepath.Base(path))
+	if !dir.exists {
+		return place{path: real}, nil
+	}
+	switch info, err := os.Lstat(real); {
+	case err == nil && info.Mode()&fs.ModeSymlink == 0:
+		return place{real, true, !info.IsDir()}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return place{path: real}, nil
+	}
+	return canonical(path)
+}
+
+// folder resolves a folder once. One that may not be searched is left to the long way.
+func (c *compiler) folder(dir string) (place, error) {
+	at, seen := c.folders[dir]
+	if seen {
+		return at, nil
+	}
+	at, err := canonical(dir)
+	if err == nil && !at.exists {
+		if _, err = os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return place{}, err
+	}
+	if c.folders == nil {
+		c.folders = map[string]place{}
+	}
+	c.folders[dir] = at
+	return at, nil
+}
+
 // follow returns what a dangling link points to.
 func follow(path string) (string, bool) {
 	target, err := os.Readlink(path)
