@@ -22,7 +22,7 @@
 static int question_fd = -1;
 static ino_t question_ino, announce_ino;
 static volatile bool stale; /* forked since: the socket is the parent's */
-static int64_t sequence;    /* of the question under way */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint64_t numbers[32]; /* random, for the questions to come */
 static size_t numbers_left;
 
@@ -95,7 +95,12 @@ static int open_socket(void) {
     return ok ? 0 : -1;
 }
 
+void psb_lock(void) { pthread_mutex_lock(&lock); }
+void psb_unlock(void) { pthread_mutex_unlock(&lock); }
+
 static void after_fork(void) {
+    static const pthread_mutex_t new = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    lock = new; /* whoever held it is not here */
     stale = true;
     numbers_left = 0; /* the parent's to come are not the child's to know */
 }
@@ -133,10 +138,12 @@ static int64_t fresh(void) {
 void psb_question(mp_writer *w, const char *op, uint32_t args, bool reply) {
     mp_array(w, args + 2);
     if (reply) {
-        sequence = fresh();
-        w->bad |= !sequence;
+        psb_lock();
+        w->number = fresh();
+        psb_unlock();
+        w->bad |= !w->number;
     }
-    mp_int(w, reply ? sequence : 0);
+    mp_int(w, w->number);
     mp_str(w, op, strlen(op));
 }
 
@@ -199,8 +206,9 @@ void psb_ask(mp_writer *w, psb_answer *a) {
     *a = (psb_answer){0};
     /* After a fork connected() makes a new socket and asks hello on it first; the engine echoes the number it is sent, so
      * the number given before still fits. */
-    int64_t expected = sequence;
-    bool ok = connected() && send_all(w) && answered(a, expected);
+    psb_lock();
+    bool ok = connected() && send_all(w) && answered(a, w->number);
+    psb_unlock();
     a->lost = !ok;
     a->allow = a->allow && ok;
     free(w->buf);
@@ -208,8 +216,10 @@ void psb_ask(mp_writer *w, psb_answer *a) {
 }
 
 void psb_tell(mp_writer *w) {
+    psb_lock();
     if (connected())
         send_all(w);
+    psb_unlock();
     free(w->buf);
     *w = (mp_writer){0};
 }

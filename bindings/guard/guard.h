@@ -6,7 +6,8 @@
  *
  * Locking: everything that touches Python objects, the verdict cache or the question socket runs with the GIL held.
  * After a fork only the forking thread is left and it held the GIL, so the child's copy of that state is consistent;
- * the question socket itself is replaced (ask.c). The call channel (channel.c) has its own mutex.
+ * the question socket itself is replaced (ask.c). Interpreters with a GIL of their own (3.12+) share both: psb_lock keeps
+ * them apart. The call channel (channel.c) has its own mutex.
  *
  * Stack: the guard stands between any two frames of a recursion (imports in imports, __fspath__ that calls os.stat), and a
  * program may make threads with little stack. So what is large is `static __thread`: it is only used while no Python code
@@ -53,6 +54,7 @@ typedef struct {
     size_t len, cap;
     bool bad;   /* sticky: out of memory or over the limit */
     bool fixed; /* buf belongs to the caller and does not grow */
+    int64_t number; /* of the question it holds */
 } mp_writer;
 
 uint32_t mp_read_array(mp_reader *r);
@@ -146,6 +148,8 @@ typedef struct {
     uint8_t *buf;                       /* what the texts point into */
 } psb_answer;
 
+void psb_lock(void); /* recursive */
+void psb_unlock(void);
 int psb_ask_start(void);                 /* 0, or -1: this process cannot ask */
 void psb_question(mp_writer *w, const char *op, uint32_t args, bool reply);
 void psb_ask(mp_writer *w, psb_answer *a); /* sends w, waits; frees w */

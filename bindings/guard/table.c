@@ -225,14 +225,15 @@ static const char *keyed(char kind, const char *text, size_t *n) {
 }
 
 bool psb_seen(char kind, const char *text, size_t n) {
+    psb_lock();
     const char *key = keyed(kind, text, &n);
-    if (!key)
-        return false;
-    slot *e = find(&cache, key, n, psb_hash(key, n));
-    return e && e->s;
+    const slot *e = key ? find(&cache, key, n, psb_hash(key, n)) : NULL;
+    bool seen = e && e->s;
+    psb_unlock();
+    return seen;
 }
 
-void psb_remember(char kind, const char *text, size_t n) {
+static void remember(char kind, const char *text, size_t n) {
     const char *key = keyed(kind, text, &n);
     if (!key)
         return;
@@ -249,4 +250,10 @@ void psb_remember(char kind, const char *text, size_t n) {
     slot *e = insert(&cache, copy, n);
     if (!e || e->s != copy)
         free(copy);
+}
+
+void psb_remember(char kind, const char *text, size_t n) {
+    psb_lock();
+    remember(kind, text, n);
+    psb_unlock();
 }
