@@ -42,7 +42,7 @@ static bool write_all(struct iovec *iov, int n) {
  * that a small one gets in between. */
 static bool send_frame(int kind, int64_t id, const Py_buffer *data, size_t from, size_t n, const Py_buffer *more, bool two) {
     uint8_t head[64], tail[16];
-    mp_writer h = {head, 4, sizeof head, false, true}, t = {tail, 0, sizeof tail, false, true};
+    mp_writer h = {head, 4, sizeof head, false, true, 0}, t = {tail, 0, sizeof tail, false, true, 0};
     mp_array(&h, two ? 4 : data->buf ? 3 : 2);
     mp_int(&h, kind);
     mp_int(&h, id);
@@ -130,7 +130,7 @@ PyObject *psb_channel_send(PyObject *args) {
 /* Takes the socket and says READY. 0, or -1 with an exception. */
 int psb_channel_ready(int fd) {
     uint8_t buf[256];
-    mp_writer w = {buf, 4, sizeof buf, false, true};
+    mp_writer w = {buf, 4, sizeof buf, false, true, 0};
     out.fd = fd;
     pthread_atfork(NULL, NULL, forked);
     mp_array(&w, 5);
