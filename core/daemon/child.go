@@ -72,7 +72,11 @@ func (p *Plan) Start(ctx context.Context) (*Child, error) {
 // launch makes the process. Its ends of the sockets are closed here when it returns.
 func (c *Child) launch() error {
 	p := c.plan
-	data, err := p.bootData()
+	made, err := p.makeFolders()
+	if err != nil {
+		return err
+	}
+	data, err := p.bootData(made)
 	if err != nil {
 		return err
 	}
@@ -101,9 +105,6 @@ func (c *Child) launch() error {
 		childCall, fds = theirs, append(fds, call)
 		defer childCall.Close()
 	}
-	if err := p.makeFolders(); err != nil {
-		return err
-	}
 	in := p.spec.Interpreter
 	command, err := p.provider.Prepare(p.policy, providers.Child{
 		Path: in.Executable, Argv: append([]string{in.Executable}, p.spec.PythonArgs...), Env: p.environ(), Dir: p.spec.Cwd,
@@ -128,23 +129,6 @@ func (c *Child) launch() error {
 	c.server.run(&socket{announce})
 	go c.watch()
 	go c.native()
-	return nil
-}
-
-// makeFolders makes the folders that the profile wants made (expose-rw=FOLDER/): the kernel grants only what is there. A
-// learning run makes none, since the program that is learned from may have to.
-func (p *Plan) makeFolders() error {
-	if p.Learning() {
-		return nil
-	}
-	for _, e := range p.policy.Exposures() {
-		if !e.Make {
-			continue
-		}
-		if err := os.MkdirAll(e.Source, 0o777); err != nil { // the umask's, as the program's own would be
-			return fmt.Errorf("%smaking the folder that the rule exposes: %w", place(e.Pos), err)
-		}
-	}
 	return nil
 }
 

@@ -164,7 +164,7 @@ func (p *Plan) learning(asked bool) error {
 	}
 	p.learnPath = path
 	p.recorder = learn.New(learn.Options{
-		Policy: p.policy, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(),
+		Policy: p.policy, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(), Prompt: s.Prompt,
 	})
 	p.notices = append(p.notices, fmt.Sprintf(
 		"LEARNING into %s: everything is allowed and recorded. Never do this with code that you do not trust.", path))
@@ -258,6 +258,18 @@ type LearnReport struct {
 	Result  learn.Result
 }
 
+// Summary is the one line that ends a learning run: what happened to which file.
+func (r LearnReport) Summary() string {
+	switch n := r.Result.Rules(); {
+	case !r.Changed:
+		return fmt.Sprintf("nothing new was learned; %s is unchanged", r.Path)
+	case n == 1:
+		return "learned 1 rule; check this file: " + r.Path
+	default:
+		return fmt.Sprintf("learned %d rules; check this file: %s", n, r.Path)
+	}
+}
+
 // Learned writes what was recorded so far to its profile. Nothing new leaves the file untouched. The report is good for
 // its table even where writing failed.
 func (p *Plan) Learned() (LearnReport, error) {
@@ -274,8 +286,8 @@ func (p *Plan) Learned() (LearnReport, error) {
 	return report, nil
 }
 
-// bootData is what a child of this plan is born with.
-func (p *Plan) bootData() ([]byte, error) {
+// bootData is what a child of this plan is born with. made are the folders that its start made.
+func (p *Plan) bootData(made map[string]bool) ([]byte, error) {
 	snapshot, rt, switches := p.policy.Snapshot(), p.policy.Runtime(), p.policy.Switches()
 	holds := p.provider.Holds()
 	boot := wire.Boot{
@@ -286,7 +298,11 @@ func (p *Plan) bootData() ([]byte, error) {
 		Package: p.spec.Interpreter.Package, Extra: p.spec.Extra,
 	}
 	for _, f := range snapshot.Files {
-		boot.Files = append(boot.Files, wire.File{Path: f.Path, Bits: f.Bits, Flags: f.Flags})
+		flags := f.Flags
+		if made[f.Path] {
+			flags |= wire.FlagMade
+		}
+		boot.Files = append(boot.Files, wire.File{Path: f.Path, Bits: f.Bits, Flags: flags})
 	}
 	if p.Learning() {
 		boot.Py = true // the hook is what learning sees by

@@ -29,6 +29,7 @@ type Spec struct {
 
 	Mode          string // wire.ModeComplete or wire.ModePartial
 	Learn         LearnMode
+	Prompt        bool     // an interactive session, whose own doings are not learned
 	Extra         []byte   // what the application's Python gives its child, opaque
 	Target        []string // single files that are readable: the script
 	TargetModules []string // module names that are the program itself

@@ -29,6 +29,7 @@ type need struct {
 	write  bool
 	listed bool
 	names  bool // names were made or removed in it
+	made   bool // a folder that the program made itself
 	files  map[string]*need
 	risk   Risk
 	notes  []string
@@ -39,21 +40,35 @@ type need struct {
 func (g *generaliser) files(entries []entry) []Learned {
 	p := newPlaces(g.o)
 	folders := map[string]*need{}
+	var run []*need
 	var out []Learned
 	for _, e := range entries {
 		why, wanted := g.wanted(e)
 		if why != "" {
 			out = append(out, leftOut(FamilyFile, e, why))
 		}
-		if wanted {
+		switch {
+		case wanted && isExec(e):
+			run = append(run, g.programs(e)...)
+		case wanted:
 			place(folders, e)
 		}
 	}
-	var chosen []*need
+	chosen := run
 	for _, path := range slices.Sorted(maps.Keys(folders)) {
 		needs, comments := g.choose(p, folders[path], touchedBy(folders))
 		chosen = append(chosen, needs...)
 		out = append(out, comments...)
+	}
+	made := madeFolders(entries)
+	for _, n := range chosen {
+		if made[n.path] {
+			if n.file {
+				n.notes = nil // why it stands alone says less
+			}
+			n.made, n.file = true, false
+			n.notes = append(n.notes, "the program makes this folder; with the slash it is there from the start")
+		}
 	}
 	chosen = subsume(merge(p, subsume(chosen)))
 	for _, n := range chosen {
@@ -148,13 +163,19 @@ func touchedBy(folders map[string]*need) func(string) bool {
 
 // choose decides between the folder and its single files.
 func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*need, []Learned) {
+	if in := p.tmp; n.path != in && holds(in, n.path) && touched(in) && !exists(n.path) {
+		return nil, nil // made and removed again; what is said of the temporary folder covers it
+	}
 	risky := unobservedRisk(n.path, touched)
-	temporary := n.path == p.tmp && n.names
+	temporary := n.path == p.tmp && (n.names || n.write && vanished(n))
 	reason := ""
 	switch {
+	case temporary && p.protects(n.path) != "":
+		reason = "the temporary folder holds " + strings.TrimPrefix(p.protects(n.path), p.tmp+"/") +
+			", which no sandbox may write, so it cannot be exposed for writing; move that elsewhere, or give the program a temporary folder of its own: expose-rw=./tmp/ and env=TMPDIR=./tmp"
 	case n.write && p.protects(n.path) != "":
 		// a kernel rule needs a file that exists when the sandbox starts
-		reason = "the folder holds the profile " + filepath.Base(p.protects(n.path)) + ", so only files that exist; better write into a folder of its own"
+		reason = "the folder holds " + strings.TrimPrefix(p.protects(n.path), n.path+"/") + ", which no sandbox may write, so only files that exist; better write into a folder of its own"
 	case temporary:
 		n.notes = append(n.notes, "the shared temporary folder: other programs' files too")
 		n.risk = Medium
@@ -177,12 +198,15 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 	var out []*need
 	for _, path := range slices.Sorted(maps.Keys(n.files)) {
 		f := n.files[path]
+		if f.write && !exists(path) {
+			continue // made and removed again, perhaps under a name that is another each time
+		}
 		f.notes = append(f.notes, reason)
 		out = append(out, f)
 	}
-	if n.listed || n.names {
+	if n.listed || n.names || vanished(n) {
 		what := "listing "
-		if n.names {
+		if n.names || !n.listed {
 			what = "making and removing names in "
 		}
 		return out, []Learned{leftOut(FamilyFile, n.entry, what+n.path+": "+reason)}
@@ -190,28 +214,54 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 	return out, nil
 }
 
-// subsume drops what a wider or equal need covers already.
-func subsume(needs []*need) []*need {
-	var out []*need
-	for _, n := range needs {
-		covered := slices.ContainsFunc(needs, func(by *need) bool {
-			if by == n || by.file || !holds(by.path, n.path) || n.write && !by.write {
-				return false
-			}
-			return by.path != n.path || n.file || by.write == n.write
-		})
-		if covered {
-			for _, by := range needs {
-				if by != n && !by.file && holds(by.path, n.path) && (by.write || !n.write) {
-					by.count += n.count
-					break
-				}
-			}
-			continue
+// vanished tells that something which was written in a folder is not there any more.
+func vanished(n *need) bool {
+	for path, f := range n.files {
+		if f.write && !exists(path) {
+			return true
 		}
-		out = append(out, n)
+	}
+	return false
+}
+
+// madeFolders are the folders that the program made itself and left.
+func madeFolders(entries []entry) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range entries {
+		if path := filepath.Clean(e.Subject); e.Write && operation(e.Op) == "mkdir" && isFolder(path) {
+			out[path] = true
+		}
 	}
 	return out
+}
+
+// subsume drops what a wider or equal need covers already; of two that are equal the first stays.
+func subsume(needs []*need) []*need {
+	var out []*need
+	for i, n := range needs {
+		covered := false
+		for j, by := range needs {
+			if covered = n.coveredBy(by) && (j < i || !by.coveredBy(n)); covered {
+				by.count += n.count
+				break
+			}
+		}
+		if !covered {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// coveredBy tells that a rule for another need answers this one as well. Equal needs cover each other.
+func (n *need) coveredBy(by *need) bool {
+	switch {
+	case by == n || n.write && !by.write:
+		return false
+	case by.path == n.path:
+		return by.file == n.file || n.file
+	}
+	return !by.file && holds(by.path, n.path)
 }
 
 // merge joins folders into their parent where every entry of the parent is one of them: nothing unobserved is opened.
@@ -276,7 +326,11 @@ func (g *generaliser) expose(p places, n *need) Learned {
 	e.Family, e.Subject = FamilyFile, n.path
 	comment := strings.Join(slices.Compact(n.notes), "; ")
 	var learned Learned
-	for _, text := range p.forms(n.path) {
+	path := n.path
+	if n.write && n.made {
+		path += "/" // python-sb makes it where it is missing
+	}
+	for _, text := range p.forms(path) {
 		learned = g.rule(e, key+"="+text, risk, comment, expectation{key: key, allows: exposes(n.path, n.write)})
 		if learned.Line != "" {
 			break

@@ -97,6 +97,9 @@ func (g *generaliser) net(entries []entry) []Learned {
 	for _, e := range fold(folded, func(e entry) string { return e.Subject }) {
 		end := ends[e.Subject]
 		risk, why := netRisk(e, end)
+		if strings.Contains(end.ports, "-") {
+			why = join(why, "a port that the system chose for the program itself; it differs with every run")
+		}
 		out = append(out, g.rule(e, "net="+e.Subject, risk, why, expectation{key: "net", items: end.items(), allows: func(p *policy.Policy) bool {
 			return p.NetNeeded() && !p.Net(policy.NetQuestion{Op: "connect", Proto: "tcp", Host: "203.0.113.77", Port: 1}).Allow
 		}}))
@@ -105,7 +108,7 @@ func (g *generaliser) net(entries []entry) []Learned {
 }
 
 // endpointOf says what to write for an observation, or why nothing can be.
-func endpointOf(e entry, names names, own map[int]bool) (endpoint, string) {
+func endpointOf(e entry, names names, own map[ownPort]bool) (endpoint, string) {
 	proto, ok := protocols[e.Proto]
 	if e.Op == "resolve" {
 		proto, ok = "TCP", true // a look-up has no protocol; names are looked up for it nearly always
@@ -124,9 +127,9 @@ func endpointOf(e entry, names names, own map[int]bool) (endpoint, string) {
 		return endpoint{}, e.Op + " to " + e.Host + " with port " + strconv.Itoa(e.Port)
 	case e.Op == "resolve" && e.Port == 0:
 		return endpoint{}, e.Host + " was looked up, but nothing connected to it: write net=ALLOW|TCP|HOST|PORT|OUT with the port it is for"
-	case end.direction == "IN" && own[e.Port]:
+	case end.direction == "IN" && own[ownPort{e.Proto, e.Port}]:
 		end.ports = "0"
-	case own[e.Port] && loopback(e.Host):
+	case own[ownPort{e.Proto, e.Port}] && loopback(e.Host):
 		end.ports = strconv.Itoa(localPortLow) + "-" + strconv.Itoa(localPortHigh)
 	}
 	if name := names.of(e.Host, e.Port); name != "" && end.direction == "OUT" {
@@ -138,18 +141,27 @@ func endpointOf(e entry, names names, own map[int]bool) (endpoint, string) {
 	return end, ""
 }
 
-// ownPorts are the ports that the kernel chose for this program: it listened on them and had asked for port 0.
-func ownPorts(entries []entry) map[int]bool {
-	asked, bound, own := false, map[int]bool{}, map[int]bool{}
+// ownPort is a port of one protocol.
+type ownPort struct {
+	proto string
+	port  int
+}
+
+// ownPorts are the ports that the kernel chose for this program, as far as that shows: it had asked for port 0, and then
+// listened on one of those that nobody asks for, or reached for one on this machine. They differ with every run.
+func ownPorts(entries []entry) map[ownPort]bool {
+	asked, bound, own := map[string]bool{}, map[ownPort]bool{}, map[ownPort]bool{}
 	for _, e := range entries {
 		if e.Op == "bind" {
-			asked = asked || e.Port == 0
-			bound[e.Port] = true
+			asked[e.Proto] = asked[e.Proto] || e.Port == 0
+			bound[ownPort{e.Proto, e.Port}] = true
 		}
 	}
 	for _, e := range entries {
-		if asked && e.Op == "listen" && e.Port != 0 && !bound[e.Port] {
-			own[e.Port] = true
+		p := ownPort{e.Proto, e.Port}
+		chosen := localPortLow <= e.Port && e.Port <= localPortHigh
+		if asked[e.Proto] && chosen && !bound[p] && (e.Op == "listen" || e.Op != "resolve" && loopback(e.Host)) {
+			own[p] = true
 		}
 	}
 	return own

@@ -22,6 +22,7 @@ type Options struct {
 	Env         map[string]string // the host's environment; nil: unknown
 	Now         func() time.Time  // nil: time.Now
 	Runtime     policy.Runtime    // where distributions are looked for
+	Prompt      bool              // an interactive session: what no line of it asked for is the prompt's own
 	Resolver    policy.Resolver   // which name an address came from; nil: the host's resolver
 }
 
@@ -59,6 +60,9 @@ func New(o Options) *Recorder {
 
 // Add records one observation. The first call site is kept, and native only stays if nothing else saw it.
 func (r *Recorder) Add(o Observation) {
+	if r.o.Prompt && promptsOwn(o) {
+		return
+	}
 	key := o.key()
 	r.mu.Lock()
 	e, ok := r.seen[key]
@@ -91,6 +95,16 @@ func (r *Recorder) Add(o Observation) {
 		e.missing = true
 		r.mu.Unlock()
 	}
+}
+
+// promptsOwn tells what the interactive prompt itself reads and writes (its history, the terminal's settings) from what
+// the lines typed at it do: those have a call site, `<stdin>:1` at the least. The standard library's own templates run
+// under the name <string>.
+func promptsOwn(o Observation) bool {
+	if o.Family != FamilyFile && o.Family != FamilyEnv {
+		return false
+	}
+	return o.Site == "" || strings.HasPrefix(o.Site, "<string>:")
 }
 
 func exists(path string) bool {

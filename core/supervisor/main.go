@@ -124,6 +124,7 @@ func ipython(plain *daemon.Plan, spec daemon.Spec) (*daemon.Plan, error) {
 		return plain, nil
 	}
 	spec.PythonArgs = append(slices.Clone(spec.PythonArgs), "-m", module)
+	spec.Prompt = false // its prompt is a library's, which has call sites
 	return daemon.Prepare(spec)
 }
 
@@ -200,6 +201,7 @@ func specOf(args *Arguments, in *interpreter.Interpreter, env map[string]string)
 		ProfilePath: path, Searched: searched, Overrides: args.Rules, Env: env, Interpreter: in,
 		PythonArgs: args.Python, Cwd: cwd, Mode: wire.ModeComplete,
 		Learn:  daemon.LearnMode{On: args.Learn, File: args.LearnFile, IfMissing: isTerminal(2)},
+		Prompt: args.Kind == TargetNone && isTerminal(0),
 		Target: target.files, TargetModules: target.modules,
 		Stdio:    [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
 		InitPath: init,
@@ -226,14 +228,11 @@ func report(plan *daemon.Plan, stderr io.Writer) {
 		}
 		fmt.Fprint(stderr, "\n", learn.Table(r.Result, color, width))
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		fmt.Fprintf(stderr, "python-sb: %s\n", err)
-	case r.Changed:
-		fmt.Fprintf(stderr, "python-sb: learned %d rules; check this file: %s\n", r.Result.Rules(), r.Path)
-	default:
-		fmt.Fprintf(stderr, "python-sb: nothing new was learned; %s is unchanged\n", r.Path)
+		return
 	}
+	fmt.Fprintf(stderr, "python-sb: %s\n", r.Summary())
 }
 
 func environment() map[string]string {

@@ -14,6 +14,7 @@ const (
 
 	FlagExact   = 1 // the path alone, nothing below it
 	FlagRuntime = 2 // part of the interpreter's own runtime: ignore rules do not apply
+	FlagMade    = 4 // a folder that this very start made, so that the program that makes it has not been surprised yet
 )
 
 // The modes of a [Boot].
