@@ -51,6 +51,7 @@ demo: $(VENV)/.built ## learn, enforce, refuse: the quick demo on this machine's
 
 .PHONY: build
 build: $(VENV)/.built ## make .venv and build the native parts into the checkout
+	@echo "make: built; $(VENV)/bin/python-sb and $(VENV)/bin/pysandboxes are there"
 
 .PHONY: test
 test: test-go test-python $(addprefix test-smoke-,$(SMOKE)) ## all tests: Go with -race, Python 3.11 fully, 3.12 and 3.13 a smoke set
@@ -100,13 +101,15 @@ fuzz: need-go ## run every Go fuzz target for FUZZTIME (10s)
 
 .PHONY: wheels
 wheels: $(VENV)/.built need-go ## both distributions for every Python on this machine, into dist/
-	PATH="$(foreach v,3.11 3.12 3.13,$(if $(PYTHON_$(v)),$(dir $(PYTHON_$(v))):))$(dir $(abspath $(UV))):$$PATH" $(RUN) tools/wheels.py
+	@PATH="$(foreach v,3.11 3.12 3.13,$(if $(PYTHON_$(v)),$(dir $(PYTHON_$(v))):))$(dir $(abspath $(UV))):$$PATH" $(RUN) tools/wheels.py
+	@echo "make: install them with  pip install --no-index --find-links dist pysandboxes"
 
 .PHONY: clean
 clean: ## take away everything that was built
-	rm -rf .venv .venv-3.* .tools dist build bench.json python_sb/bin .mypy_cache .ruff_cache .pytest_cache
-	rm -f pysandboxes/*.so
-	find pysandboxes tests samples tools bindings python_sb -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "make: taking away what was built"
+	@rm -rf .venv .venv-3.* .tools dist build bench.json python_sb/bin .mypy_cache .ruff_cache .pytest_cache
+	@rm -f pysandboxes/*.so
+	@find pysandboxes tests samples tools bindings python_sb -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What the targets stand on
 
@@ -119,8 +122,9 @@ need-python:
 	@[ -n "$(PYTHON)" ] || { echo "make: no Python 3.11, 3.12 or 3.13 was found on PATH or in $(PYENV)/versions; install one"; exit 1; }
 
 .tools/bin/uv: | need-python
-	$(PYTHON) -m venv .tools
-	.tools/bin/python -m pip install --quiet uv
+	@echo "make: uv is not on PATH; installing it into .tools"
+	@$(PYTHON) -m venv .tools
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check uv
 
 # Editable: Python runs from the checkout, the native parts are built into it. uv keeps built projects, so that it has to be
 # told to build again.
@@ -128,9 +132,11 @@ ENVIRONMENT = UV_PROJECT_ENVIRONMENT=$(1) $(UV) sync --quiet --locked --all-pack
 	--reinstall-package pysandboxes --reinstall-package python-sb
 
 $(VENV)/.built: $(SOURCES) | $(UV_NEEDED) need-python
-	$(call ENVIRONMENT,$(VENV),$(PYTHON))
+	@echo "make: setting up $(VENV) for $(PYTHON) and building the native parts (about a minute the first time)"
+	@$(call ENVIRONMENT,$(VENV),$(PYTHON))
 	@touch $@
 
 .venv-%/.built: $(SOURCES) | $(UV_NEEDED)
-	$(call ENVIRONMENT,.venv-$*,$(PYTHON_$*))
+	@echo "make: setting up .venv-$* for $(PYTHON_$*) and building the native parts"
+	@$(call ENVIRONMENT,.venv-$*,$(PYTHON_$*))
 	@touch $@

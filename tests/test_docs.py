@@ -1,7 +1,7 @@
 """The pages of docs/ that show programs and their output: each is played from top to bottom in a folder of its own.
 
-A fenced block whose first line is ``# NAME`` is the file of that name; a ``console`` block is commands, each after ``$ ``, and what
-they print.
+A fenced block whose first line is ``# NAME`` is the file of that name; a ``console`` block is commands, each after ``$ ``, and
+what they print.
 """
 
 from __future__ import annotations

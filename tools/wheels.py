@@ -52,11 +52,10 @@ def check(wheel: Path) -> None:
                     needed = run("readelf", "-d", Path(folder, name))
                     if "libpython" in needed:
                         raise SystemExit(f"wheels.py: {name} in {wheel.name} links libpython")
-    report = run("uv", "run", "--no-project", "--with", "auditwheel", "auditwheel", "show", wheel)
-    flat = " ".join(report.split())
-    if "manylinux" not in flat and "consistent with" in flat:
+    report = run("uv", "run", "-q", "--no-project", "--with", "auditwheel", "auditwheel", "show", wheel)
+    if "manylinux" not in report and "consistent with" in " ".join(report.split()):
         raise SystemExit(f"wheels.py: auditwheel does not call {wheel.name} a manylinux wheel:\n{report}")
-    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB; auditwheel: {flat}")
+    print(f"  {wheel.name}  {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
 
 
 def main() -> None:
@@ -70,6 +69,7 @@ def main() -> None:
     env = {"PYSANDBOXES_ARCH": options.arch} if options.arch else {}
     for old in [*output.glob("pysandboxes-*"), *output.glob("python_sb-*")]:
         old.unlink()
+    print(f"wheels.py: building into {output}", flush=True)
     for package in ("pysandboxes", "python-sb"):
         run("uv", "build", "-q", "--sdist", "--package", package, "--out-dir", output, **env)
     (engine,), (command,) = output.glob("pysandboxes-*.tar.gz"), output.glob("python_sb-*.tar.gz")
