@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/pysandboxes/pysandboxes/bindings/border"
 	"github.com/pysandboxes/pysandboxes/core/daemon"
+	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/profile"
 )
 
@@ -171,4 +173,17 @@ func TestOutputForAClosedStreamIsDropped(t *testing.T) {
 		t.Fatal("the sandbox blocks on an output that nobody takes")
 	}
 	s.close()
+}
+
+func TestALearningRunEndsWithOneLine(t *testing.T) {
+	report := daemon.LearnReport{Path: "/p/.py-sandboxes"}
+	assert.Equal(t, "pysandboxes: nothing new was learned; /p/.py-sandboxes is unchanged\n", learnText(report, nil, false, 100))
+	report.Changed = true
+	report.Result.Lines = []learn.Learned{{Family: learn.FamilyImport, Line: "python-import=json", Count: 1}}
+	text := learnText(report, nil, false, 100)
+	assert.Contains(t, text, "python-import=json")
+	assert.True(t, strings.HasSuffix(text, "\npysandboxes: learned 1 rule; check this file: /p/.py-sandboxes\n"), text)
+	text = learnText(report, errors.New("no space left"), false, 100)
+	assert.Contains(t, text, "python-import=json", "what was learned is shown though it could not be written")
+	assert.NotContains(t, text, "check this file")
 }

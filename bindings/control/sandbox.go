@@ -157,11 +157,23 @@ func (s *Sandbox) writeLearned() error {
 		return nil
 	}
 	report, err := plan.Learned()
-	table := learn.Table(report.Result, isTerminal(2), width())
+	text := learnText(report, err, isTerminal(2), width())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.learnt = table
+	s.learnt = text
 	return err
+}
+
+// learnText is the end of a learning run in words: the table, and where it went, which an error says in place of it.
+func learnText(r daemon.LearnReport, failed error, color bool, width int) string {
+	text := ""
+	if r.Result.Rules() > 0 {
+		text = "\n" + learn.Table(r.Result, color, width)
+	}
+	if failed == nil {
+		text += "pysandboxes: " + r.Summary() + "\n"
+	}
+	return text
 }
 
 // width is the terminal's, or what fits on paper.
@@ -265,7 +277,7 @@ type denial struct {
 	Count    int           `json:"count"`
 }
 
-// LearnReport gives the table of what was learned, "" where this sandbox does not learn or has not been stopped.
+// LearnReport gives the table of what was learned and which file it went to, "" where this sandbox does not learn or has not been stopped.
 func (s *Sandbox) LearnReport() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
