@@ -186,6 +186,27 @@ func TestFilesLearnTheFolderThatWasSeen(t *testing.T) {
 		"compiled modules": {func(p *project) []Observation {
 			return []Observation{read(p.file(p.dir + "/lib/__pycache__/m.pyc")), wrote(p.file(p.dir + "/lib/__pycache__/n.pyc"))}
 		}, []string{"expose-ro=./lib"}, nil},
+		"a folder that the program makes": {func(p *project) []Observation {
+			return []Observation{did("os.mkdir", p.dir+"/out", true), wrote(p.file(p.dir + "/out/a"))}
+		}, []string{"expose-rw=./out/"}, []string{"making and removing names"}},
+		"a folder that it makes where it may": {func(p *project) []Observation {
+			return []Observation{did("os.mkdir", p.outside+"/out", true), wrote(p.file(p.outside + "/out/a"))}
+		}, []string{"expose-rw=OUTSIDE"}, nil},
+		"a folder in one that it makes": {func(p *project) []Observation {
+			return []Observation{did("os.mkdir", p.dir+"/out", true), did("os.mkdir", p.dir+"/out/deep", true), wrote(p.file(p.dir + "/out/deep/a"))}
+		}, []string{"expose-rw=./out/"}, []string{"making and removing names"}},
+		"a name beside the profile that comes and goes": {func(p *project) []Observation {
+			return []Observation{wrote(p.dir + "/x.tmp"), did("os.rename", p.dir+"/x.tmp", true), wrote(p.file(p.dir + "/x"))}
+		}, []string{"expose-rw=./x"}, []string{"making and removing names"}},
+		"a temporary name that is gone without a word": {func(p *project) []Observation {
+			return []Observation{wrote(p.tmp + "/tmp8d7x")}
+		}, []string{"expose-rw=${TMPDIR:-/tmp}"}, nil},
+		"what a temporary folder held": {func(p *project) []Observation {
+			return []Observation{did("os.mkdir", p.tmp+"/tmpx1", true), wrote(p.tmp + "/tmpx1/d/f"), did("os.scandir", p.tmp+"/tmpx1", false), did("os.rmdir", p.tmp+"/tmpx1", true)}
+		}, []string{"expose-rw=${TMPDIR:-/tmp}"}, nil},
+		"a file that is read and written beside the profile": {func(p *project) []Observation {
+			return []Observation{wrote(p.file(p.dir + "/run.sh")), did("exec", p.dir+"/run.sh", false)}
+		}, []string{"expose-rw=./run.sh"}, nil},
 		"another process": {func(*project) []Observation {
 			return []Observation{read("/proc/1/status")}
 		}, nil, []string{"process number"}},
@@ -250,6 +271,11 @@ func TestNetLearnsNamesPortsAndDirections(t *testing.T) {
 		"looked up only":     {[]Observation{look("api.test", 0)}, nil, []string{"nothing connected"}},
 		"udp, ipv6":          {[]Observation{connect("udp", "::1", 53)}, []string{"net=ALLOW|UDP|::1|53|OUT"}, nil},
 		"server":             {[]Observation{serve("bind", "0.0.0.0", 8080), serve("listen", "0.0.0.0", 8080)}, []string{"net=ALLOW|TCP|0.0.0.0|8080|IN"}, nil},
+		"own port, reached":  {[]Observation{serve("bind", "127.0.0.1", 0), connect("tcp", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 50001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|OUT"}, nil},
+		"own port, by UDP":   {[]Observation{serve("bind", "127.0.0.1", 0), connect("udp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|UDP|127.0.0.1|40001|OUT"}, nil},
+		"a service's port":   {[]Observation{serve("bind", "127.0.0.1", 0), connect("tcp", "127.0.0.1", 5432)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|5432|OUT"}, nil},
+		"no port of its own": {[]Observation{serve("bind", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|40001|IN", "net=ALLOW|TCP|127.0.0.1|40001|OUT"}, nil},
+		"another's machine":  {[]Observation{serve("bind", "0.0.0.0", 0), connect("tcp", "192.0.2.9", 40001)}, []string{"net=ALLOW|TCP|0.0.0.0|0|IN", "net=ALLOW|TCP|192.0.2.9|40001|OUT"}, nil},
 		"server on any port": {[]Observation{serve("bind", "127.0.0.1", 0), serve("listen", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|OUT"}, nil},
 		"raw":                {[]Observation{connect("raw", "127.0.0.1", 0)}, nil, []string{"no net rule"}},
 		"hostile name":       {[]Observation{look("a|*|*|OUT\nx", 80)}, nil, []string{`a|*|*|OUT\nx`}},

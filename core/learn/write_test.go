@@ -252,3 +252,21 @@ func writeTemplate(t *testing.T, p *project) string {
 	require.NoError(t, os.WriteFile(path, []byte(profile.Template()), 0o644))
 	return path
 }
+
+func TestReadySaysBeforehandWhatWriteWouldMeet(t *testing.T) {
+	p := newProject(t)
+	assert.NoError(t, Ready(p.profile, p.dir))
+	assert.NoError(t, Ready("name", p.dir))
+	assert.Empty(t, p.names(), "nothing stays behind")
+	err := Ready(p.dir+"/no/such/profile", p.dir)
+	assert.ErrorContains(t, err, p.dir+"/no/such/profile")
+	assert.ErrorContains(t, err, "Make the folder first, or name another file: --learn=FILE")
+	assert.ErrorContains(t, Ready(p.dir, p.dir), "not a regular file")
+	assert.ErrorContains(t, Ready("/proc/profile", p.dir), "learning into /proc/profile: its folder takes no new files")
+
+	require.NoError(t, os.WriteFile(p.profile, []byte("# <learning_guard_api>\n"), 0o644))
+	var damaged *BlockError
+	assert.ErrorAs(t, Ready(p.profile, p.dir), &damaged)
+	require.NoError(t, os.WriteFile(p.profile, []byte("python-import=json\n"), 0o644))
+	assert.NoError(t, Ready(p.profile, p.dir), "a profile without blocks gets them")
+}
