@@ -52,6 +52,7 @@ limit-open-files=1_000
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with the two profiles."""
     (tmp_path / "data" / "deep").mkdir(parents=True)
+    (tmp_path / "x").touch()
     (tmp_path / "doubtful").write_text(DOUBTFUL)
     (tmp_path / "sound").write_text(SOUND)
     monkeypatch.chdir(tmp_path)

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -21,40 +20,68 @@ const (
 var errTooLarge = errors.New("larger than 4 MiB, which no profile is")
 
 // read returns the bytes of a regular file. Anything else is refused without waiting: opening a FIFO does not block,
-// a device is not read.
+// a device is not read, and a file of /proc that has nothing to give yet is an error. The system calls are plain ones:
+// package os would wait for such a file.
 func read(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, fmt.Errorf("the profile cannot be read: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("the profile cannot be read: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("the profile cannot be read: %w",
-			&fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is %s, not a file: %w", kind(info.Mode()), syscall.EINVAL)})
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = &fs.PathError{Op: "read", Path: path, Err: errTooLarge}
-	}
+	data, err := readAll(path)
 	if err != nil {
 		return nil, fmt.Errorf("the profile cannot be read: %w", err)
 	}
 	return data, nil
 }
 
-func kind(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
+func readAll(path string) ([]byte, error) {
+	fail := func(op string, err error) ([]byte, error) { return nil, &fs.PathError{Op: op, Path: path, Err: err} }
+	fd, err := again(func() (int, error) {
+		return syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return fail("open", err)
+	}
+	defer syscall.Close(fd)
+	var stat syscall.Stat_t
+	if err := syscall.Fstat(fd, &stat); err != nil {
+		return fail("stat", err)
+	}
+	if stat.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return fail("read", fmt.Errorf("is %s, not a file: %w", kind(stat.Mode), syscall.EINVAL))
+	}
+	data := make([]byte, 0, min(max(stat.Size, 0)+1, maxFile+1))
+	for len(data) <= maxFile {
+		if len(data) == cap(data) {
+			data = slices.Grow(data, 64<<10)
+		}
+		n, err := again(func() (int, error) { return syscall.Read(fd, data[len(data):cap(data)]) })
+		if err != nil {
+			return fail("read", err)
+		}
+		if n == 0 {
+			return data, nil
+		}
+		data = data[:len(data)+n]
+	}
+	return fail("read", errTooLarge)
+}
+
+// again makes a system call until no signal has cut it short.
+func again(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+// kind names a type of file, as st_mode tells it.
+func kind(mode uint32) string {
+	switch mode & syscall.S_IFMT {
+	case syscall.S_IFDIR:
 		return "a folder"
-	case m&fs.ModeNamedPipe != 0:
+	case syscall.S_IFIFO:
 		return "a FIFO"
-	case m&fs.ModeSocket != 0:
+	case syscall.S_IFSOCK:
 		return "a socket"
-	case m&fs.ModeDevice != 0:
+	case syscall.S_IFCHR, syscall.S_IFBLK:
 		return "a device"
 	}
 	return "something else"

@@ -295,6 +295,16 @@ func TestLock(t *testing.T) {
 	assert.False(t, p.Locked)
 	_, err = loadText(t, "learn=false", func(o *Options) { o.Overrides = []Override{{"learn", "x", OriginCode}} })
 	assert.Error(t, err, "the lock cannot be taken off from outside")
+	for _, origin := range []Origin{OriginCommandLine, OriginCode} {
+		p, err = loadText(t, "expose-ro=/a", func(o *Options) { o.Overrides = []Override{{"learn", "false", origin}, {"expose-ro", "/b", origin}} })
+		require.NoError(t, err, "who locks may add what belongs to the same start")
+		assert.True(t, p.Locked, "%s locks too", origin)
+	}
+	p, err = loadText(t, "", func(o *Options) {
+		o.Overrides = []Override{{"learn", "false", OriginCommandLine}, {"learn", "x", OriginCode}}
+	})
+	require.NoError(t, err)
+	assert.True(t, p.Locked, "a lock from anywhere holds")
 }
 
 func TestOverrides(t *testing.T) {
