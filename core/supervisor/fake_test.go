@@ -165,6 +165,11 @@ func python(args []string) {
 		must(err)
 		sig := syscall.Signal(n)
 		dieBy(sig)
+	case "leave": // ends and leaves a program behind, in a session of its own, which holds the output open
+		c := exec.Command("/bin/sh", "-c", rest)
+		c.Stdout, c.Stderr, c.SysProcAttr = os.Stdout, os.Stderr, &syscall.SysProcAttr{Setsid: true}
+		must(c.Run())
+		os.Exit(7)
 	case "cat":
 		_, err := io.Copy(os.Stdout, os.Stdin)
 		must(err)

@@ -364,3 +364,32 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	assert.Equal(t, "SIGTERM", s.expect("SIG"), "nohup holds for the program too")
 	_ = c.Wait()
 }
+
+func TestNothingOutlivesTheProgram(t *testing.T) {
+	in := install(t, "")
+	for name, left := range map[string]string{
+		"one in the background":        "sleep 600 & echo $!",
+		"one that heeds no signal":     "(trap '' TERM HUP INT; while :; do sleep 600; done) & echo $!",
+		"one that has started another": "(sleep 600 & sleep 600) & echo $!",
+		"one that is gone already":     "true & echo $!",
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, stderr, code := in.run("-c", "leave "+left) // returns when the last holder of the output is gone
+			assert.Equal(t, 7, code, "the status is the program's: %s", stderr)
+			assert.Empty(t, stderr)
+			pid, err := strconv.Atoi(strings.TrimSpace(out))
+			require.NoError(t, err)
+			assert.ErrorIs(t, unix.Kill(pid, 0), unix.ESRCH)
+		})
+	}
+}
+
+func TestALearningRunThatCouldNotBeWrittenDoesNotStart(t *testing.T) {
+	in := install(t, "")
+	for _, file := range []string{"/no/such/folder/x", in.root, "/proc/x"} {
+		out, stderr, code := in.run("--learn="+file, "-c", "exit 0")
+		assert.Equal(t, 2, code)
+		assert.Empty(t, out)
+		assert.Contains(t, stderr, "python-sb: learning into "+file)
+	}
+}
