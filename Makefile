@@ -6,6 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.built
+# The environments share the checkout that their native parts are built into.
+.NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
 FUZZTIME ?= 10s
