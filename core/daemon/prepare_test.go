@@ -1,14 +1,17 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/profile"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 )
@@ -193,4 +196,63 @@ func TestFilesOfTheImportSystem(t *testing.T) {
 		assert.Equal(t, tc.want != "", kept, tc.q.Path)
 		assert.Equal(t, tc.want, got)
 	}
+}
+
+func TestAMissingPathIsSaidOnce(t *testing.T) {
+	w := newWorld(t, "expose-rw=./later\nexpose-ro=./other\nnet=ALLOW|TCP|127.0.0.1|80|OUT\n", "waits")
+	p, err := Prepare(w.spec)
+	var setup *SetupError
+	if errors.As(err, &setup) {
+		t.Skipf("no kernel boundary here: %s", err)
+	}
+	require.NoError(t, err)
+	require.Len(t, p.Notices(), 2, "%q", p.Notices())
+	for i, name := range []string{"later", "other"} {
+		assert.Contains(t, p.Notices()[i], ".py-sandboxes:"+strconv.Itoa(i+1)+": "+filepath.Join(w.dir, name)+" does not exist: the kernel can grant only")
+	}
+	w = newWorld(t, subprocess+"expose-rw=./later\n", "waits")
+	p, err = Prepare(w.spec)
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(strings.Join(p.Notices(), "\n"), "does not exist"), "by the compiler, where the provider holds no files")
+}
+
+func TestFoldersThatTheProfileWantsMade(t *testing.T) {
+	w := newWorld(t, subprocess+"expose-rw=./out/deep/\nexpose-rw=./here/\nexpose-rw=./not\nexpose-ro=./neither/\n", "waits")
+	here := filepath.Join(w.dir, "here")
+	require.NoError(t, os.Mkdir(here, 0o700))
+	p, err := Prepare(w.spec)
+	require.NoError(t, err)
+	assert.NoDirExists(t, filepath.Join(w.dir, "out"), "preparing makes nothing")
+	made, err := p.makeFolders()
+	require.NoError(t, err)
+	deep := filepath.Join(w.dir, "out/deep")
+	assert.Equal(t, map[string]bool{deep: true}, made)
+	assert.DirExists(t, deep)
+	assert.NoDirExists(t, filepath.Join(w.dir, "not"))
+	assert.NoDirExists(t, filepath.Join(w.dir, "neither"))
+	made, err = p.makeFolders()
+	require.NoError(t, err)
+	assert.Empty(t, made, "the next start of the same plan finds it")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(w.dir, "out")))
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "out"), nil, 0o600))
+	_, err = p.makeFolders()
+	assert.ErrorContains(t, err, ".py-sandboxes:3: making the folder that the rule exposes")
+	require.NoError(t, os.Remove(filepath.Join(w.dir, "out")))
+
+	w.spec.Learn.On = true
+	p, err = Prepare(w.spec)
+	require.NoError(t, err)
+	made, err = p.makeFolders()
+	require.NoError(t, err)
+	assert.Empty(t, made, "the program that is learned from may have to make it")
+}
+
+func TestTheSummaryOfALearningRun(t *testing.T) {
+	r := LearnReport{Path: "/p"}
+	assert.Equal(t, "nothing new was learned; /p is unchanged", r.Summary())
+	r.Changed, r.Result.Lines = true, []learn.Learned{{Line: "python-import=json"}, {Comment: "not learned"}}
+	assert.Equal(t, "learned 1 rule; check this file: /p", r.Summary())
+	r.Result.Lines = append(r.Result.Lines, learn.Learned{Line: "python-import=os"})
+	assert.Equal(t, "learned 2 rules; check this file: /p", r.Summary())
 }

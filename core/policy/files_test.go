@@ -232,3 +232,49 @@ func TestReadOnlyBeneathWritableIsSaid(t *testing.T) {
 	w.policy(t, "expose-ro=./a/b", "expose-rw=./a")
 	assert.Contains(t, w.warned(), "has no effect")
 }
+
+func TestAFolderThatIsMadeAtTheStart(t *testing.T) {
+	w := newWorld(t)
+	w.folder(t, "there")
+	pol := w.policy(t, "expose-rw=./out/", "expose-rw=./there/", "expose-ro=./read/", "expose-rw=./plain", `expose-rw="./two words/"`)
+	var made []string
+	for _, e := range pol.Exposures() {
+		if e.Make {
+			made = append(made, e.Source)
+		}
+	}
+	assert.Equal(t, []string{w.dir + "/out", w.dir + "/two words"}, made)
+	assert.NotContains(t, w.warned(), w.dir+"/out does not exist")
+	assert.Contains(t, w.warned(), w.dir+"/read does not exist")
+	assert.Contains(t, w.warned(), w.dir+"/plain does not exist")
+	assert.True(t, pol.File(w.dir+"/out/a", Write, "open").Allow)
+	assert.NoDirExists(t, w.dir+"/out", "compiling makes nothing")
+}
+
+// The kernel grants what exists at the start, and names belong to their folder: the advice has to be one that works.
+func TestAdviceForNamesThatAreMadeOrRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.folder(t, "data")
+	w.file(t, "data/there", "")
+	w.file(t, "there", "")
+	pol := w.policy(t)
+	for _, c := range []struct{ op, path, ends, says string }{
+		{"open", "data/new", "\n    expose-rw=./data", "does not exist yet"},
+		{"open", "data/there", "\n    expose-rw=./data/there", "exposes it"},
+		{"os.remove", "data/there", "\n    expose-rw=./data", "in their folder"},
+		{"os.rename", "data/there", "\n    expose-rw=./data", "in their folder"},
+		{"os.mkdir", "data/deep", "\n    expose-rw=./data/deep/", "made at the start"},
+		{"os.mkdir", "out", "\n    expose-rw=./out/", "made at the start"},
+		{"open", "new.txt", "\n    expose-rw=./new.txt", "such as output (expose-rw=./output/), or make the file before the start"},
+		{"open", "there", "\n    expose-rw=./there", "exposes it"},
+		{"os.remove", "there", "\n    expose-rw=./output/", "Its folder holds the profile"},
+	} {
+		m := pol.File(w.dir+"/"+c.path, Write, c.op).Message()
+		assert.True(t, strings.HasSuffix(m, c.ends), "%s %s: %q should end with %q", c.op, c.path, m, c.ends)
+		assert.Contains(t, m, c.says, "%s %s", c.op, c.path)
+	}
+	for _, path := range []string{"/new", "/etc/new"} {
+		assert.Equal(t, []string{"expose-rw=" + path}, pol.File(path, Write, "open").Add, "a folder of the system's is not proposed")
+	}
+	assert.Equal(t, []string{"expose-ro=./data/new"}, pol.File(w.dir+"/data/new", Read, "open").Add)
+}

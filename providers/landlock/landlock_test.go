@@ -102,6 +102,22 @@ func TestMissingExposureIsSaid(t *testing.T) {
 	cmd, err := Provider{}.Prepare(compile(t, "expose-rw="+t.TempDir()+"/later"), child())
 	require.NoError(t, err)
 	assert.Contains(t, texts(cmd.Gaps), "does not exist")
+	assert.Contains(t, texts(cmd.Gaps), "end the rule with a slash")
+	cmd, err = Provider{}.Prepare(compile(t, "expose-ro="+t.TempDir()+"/later"), child())
+	require.NoError(t, err)
+	assert.NotContains(t, texts(cmd.Gaps), "slash", "nothing is made for a rule that only reads")
+
+	later := t.TempDir() + "/later"
+	cmd, err = Provider{}.Prepare(compile(t, "expose-rw="+later+"/"), child())
+	require.NoError(t, err)
+	assert.Empty(t, cmd.Gaps, "whoever starts the child makes it")
+	assert.Equal(t, plan.Read|plan.Write|plan.Device, granted(cmd.Boundary, later))
+}
+
+func TestWhatIsAlwaysSoIsNotSaidAtEachStart(t *testing.T) {
+	for _, g := range (Provider{}).Gaps(compile(t, "net=ALLOW|TCP|127.0.0.1|80|OUT", "expose-ro=/no/such/place")) {
+		assert.Equal(t, strings.Contains(g.Text, "hosts and ports"), g.Standing, g.Text)
+	}
 }
 
 func TestProgramThatIsNone(t *testing.T) {
