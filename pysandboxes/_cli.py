@@ -40,7 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = options.run(options)
         sys.stdout.flush()
     except SandBoxError as exc:
-        print(f"pysandboxes: {exc}", file=sys.stderr)
+        from . import _report
+
+        _report.failure(options.json, exc)
         return 2
     except BrokenPipeError:
         # The reader of our output has enough; Python would complain once more at exit.

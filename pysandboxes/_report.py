@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TextIO
 
+    from ._exceptions import SandBoxError
+
     Answer = dict[str, Any]
     Paint = Callable[[str, str], str]
 
@@ -49,6 +51,16 @@ def show(as_json: bool, answer: Any, words: Callable[[Any, Paint], Iterable[str]
         # names may hold bytes that are no text, and signs that this terminal has not
         encoding = sys.stdout.encoding or "utf-8"
         print(line.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def failure(as_json: bool, error: SandBoxError) -> None:
+    """Say why there is no answer: on stderr, or as JSON where that was asked for."""
+    if not as_json:
+        print(f"pysandboxes: {error}", file=sys.stderr)
+        return
+    fields = {"kind": type(error).__name__, "message": str(error)}
+    fields.update({name: getattr(error, name) for name in ("filename", "lineno") if hasattr(error, name)})
+    print(json.dumps({"error": fields}, indent=2))
 
 
 def painter(stream: TextIO) -> Paint:

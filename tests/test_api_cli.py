@@ -106,8 +106,10 @@ def test_warnings_count_where_one_is_strict(capsys: pytest.CaptureFixture[str], 
         ("quote", 'expose-ro="./data\n'),
         ("variable", "expose-ro=${NO_SUCH_VARIABLE}/x\n"),
         ("function", "python-api=ALLOW:os.sistem\n"),
+        ("often", "pyton-import=json\nexpose-ro=./data\nnet=ALLOW|tpc|x|1|OUT\nenv=A=${B\npython-api=ALLOW:os.sistem\n\x07\n"),
         ("twice", "limit-cpu=1s\nexpose-ro=./data\nlimit-cpu=2s\n"),
     ],
+    ids=lambda value: value if value.isalpha() else "",
 )
 def test_a_profile_that_does_not_load(capsys: pytest.CaptureFixture[str], here: Path, name: str, text: str) -> None:
     (here / "broken").write_text(text)
@@ -115,6 +117,22 @@ def test_a_profile_that_does_not_load(capsys: pytest.CaptureFixture[str], here: 
         status, out, err = run(capsys, *command)
         assert (status, out) == (2, "")
     snapshot(f"broken-{name}", err, here)
+
+
+def test_a_failure_as_json(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    (here / "broken").write_text("# ok\npyton-import=json\n")
+    status, out, err = run(capsys, "check", "broken", "--json")
+    assert (status, err) == (2, "")
+    error = json.loads(out)["error"]
+    assert (error["kind"], error["filename"], error["lineno"]) == ("ConfigSyntaxError", str(here / "broken"), 2)
+
+
+def test_a_file_that_is_no_profile(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    (here / "broken").write_text("no rule\n" * 1000)
+    status, _, err = run(capsys, "check", "broken")
+    assert status == 2
+    assert err.count("this is not a rule") == 20
+    assert "There are more mistakes" in err
 
 
 def test_a_profile_that_is_missing(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -104,25 +106,71 @@ type loaded struct {
 
 // compile gives the policy as a program in this place would get it.
 func (r profileRequest) compile(path border.Text) (*loaded, error) {
-	prof, err := profile.Load(profile.Options{
-		Path: string(path), Env: r.environ(), Platform: "linux", Home: r.home(), Cwd: string(r.Cwd), IgnoreOverridesLock: true,
-	})
-	if err != nil {
-		return nil, &border.Fault{Kind: border.KindConfig, Message: border.Text(err.Error()), File: border.AsFault(err).File, Line: border.AsFault(err).Line}
-	}
 	in, err := r.python()
 	if err != nil {
 		return nil, err
 	}
-	pol, warnings, err := policy.Compile(prof, policy.Context{
-		Runtime: in.RuntimeFor(allowsNet(prof)), Package: in.Package, Cwd: string(r.Cwd), Home: r.home(),
-	})
+	prof, pol, warnings, err := r.load(path, in, nil)
 	if err != nil {
-		return nil, err
+		return nil, r.mistakes(path, in, err)
 	}
 	l := &loaded{Subject: review.Subject{Profile: prof, Policy: pol}, warnings: warnings}
 	l.choose(in)
 	return l, nil
+}
+
+// load reads and compiles a profile without some of its lines.
+func (r profileRequest) load(path border.Text, in *interpreter.Interpreter, skip []profile.Position) (*profile.Profile, *policy.Policy, []profile.Warning, error) {
+	prof, err := profile.Load(profile.Options{
+		Path: string(path), Env: r.environ(), Platform: "linux", Home: r.home(), Cwd: string(r.Cwd), IgnoreOverridesLock: true, Skip: skip,
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	pol, warnings, err := policy.Compile(prof, policy.Context{
+		Runtime: in.RuntimeFor(allowsNet(prof)), Package: in.Package, Cwd: string(r.Cwd), Home: r.home(),
+	})
+	return prof, pol, warnings, err
+}
+
+// mostMistakes bounds a report: a file that is no profile at all is wrong in every line.
+const mostMistakes = 20
+
+// mistakes finds the mistakes behind the first one, so that a person mends them in one go: the line of each is left out
+// and the rest is read again. They are told in the order of the lines.
+func (r profileRequest) mistakes(path border.Text, in *interpreter.Interpreter, err error) error {
+	var found []*profile.SyntaxError
+	var skip []profile.Position
+	last := ""
+	for err != nil {
+		var syntax *profile.SyntaxError
+		if !errors.As(err, &syntax) || syntax.Pos.Line == 0 {
+			last = err.Error()
+			break
+		}
+		if len(found) == mostMistakes {
+			last = "There are more mistakes; they are told when these are mended."
+			break
+		}
+		found, skip = append(found, syntax), append(skip, syntax.Pos)
+		_, _, _, err = r.load(path, in, skip)
+	}
+	slices.SortStableFunc(found, func(a, b *profile.SyntaxError) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line))
+	})
+	fault := &border.Fault{Kind: border.KindConfig, File: path}
+	var texts []string
+	for _, f := range found {
+		texts = append(texts, f.Error())
+	}
+	if len(found) > 0 {
+		fault.File, fault.Line = border.Text(found[0].Pos.File), found[0].Pos.Line
+	}
+	if last != "" {
+		texts = append(texts, last)
+	}
+	fault.Message = border.Text(strings.Join(texts, "\n"))
+	return fault
 }
 
 // choose asks which provider a start would take here, and whether it would take this profile.

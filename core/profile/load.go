@@ -168,7 +168,7 @@ func (l *loader) file(path string, at Position) (*node, error) {
 	l.chain = append(l.chain, frame{path, real})
 	defer func() { l.chain = l.chain[:len(l.chain)-1] }()
 
-	lines, serr := split(path, data)
+	lines, serr := split(path, data, l.Skip)
 	if serr != nil {
 		return nil, serr
 	}
@@ -178,6 +178,9 @@ func (l *loader) file(path string, at Position) (*node, error) {
 	}
 	n := &node{}
 	for i, line := range lines {
+		if slices.ContainsFunc(l.Skip, func(at Position) bool { return at.File == path && at.Line == i+1 }) {
+			continue
+		}
 		if err := l.line(n, &lexer{pos: Position{File: path, Line: i + 1}, line: line, comments: true}, origin); err != nil {
 			return nil, err
 		}

@@ -89,6 +89,9 @@ type Options struct {
 	Home, Cwd string
 	// IgnoreOverridesLock lets overrides pass a profile locked by learn=false; only tools that explain a profile set it.
 	IgnoreOverridesLock bool
+	// Skip leaves lines out, by file and line: tools that report every mistake of a profile, not only the first, take out
+	// the line of each and load again. What is loaded so is never enforced.
+	Skip []Position
 }
 
 // Warning is something that a person should know but that does not stop the load.
