@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 from complete_mode import BIN
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+import pysandboxes
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "samples").glob("*/README.md")]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What pages call the folder that the test plays them in.
 SHOWN = "/home/you/project"
@@ -74,3 +78,38 @@ def test_a_block_that_is_no_file_is_not_written(tmp_path: Path) -> None:
     assert commands("$ a\nx\ny\n$ b\n") == [("a", "x\ny\n"), ("b", "")]
     write(tmp_path, "# deep/file.py\nx = 1\n")
     assert (tmp_path / "deep/file.py").read_text() == "x = 1\n"
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors that a page's headings make."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def dead_links(page: Path) -> list[str]:
+    dead = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in headings(target)):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert dead_links(page) == []
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A `b`: c\n[x](page.md#a-b-c) [y](gone.md) [z](#gone) [w](https://example.com/gone)\n")
+    assert dead_links(page) == ["gone.md", "#gone"]
+
+
+def test_the_usage_page_has_every_public_name() -> None:
+    text = (DOCS / "usage.md").read_text()
+    missing = [name for name in pysandboxes.__all__ if not re.search(rf"\b{name}\b", text)]
+    assert missing == ["__version__"]
