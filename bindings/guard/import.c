@@ -234,9 +234,27 @@ PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t narg
     return result;
 }
 
+/* Whether the exception that is set says that no module `name` was found: not that a module which `name` imports was not, and
+ * not that a rule refused one. */
+static bool is_missing(PyObject *name) {
+    if (!PyErr_ExceptionMatches(PyExc_ModuleNotFoundError))
+        return false;
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    PyErr_NormalizeException(&type, &value, &tb);
+    PyObject *refusal = psb_exception_class("SandBoxError");
+    PyObject *missing = value ? PyObject_GetAttrString(value, "name") : NULL;
+    bool same = refusal && !PyErr_GivenExceptionMatches(type, refusal) && missing && PyUnicode_CheckExact(missing) &&
+                PyUnicode_Compare(missing, name) == 0;
+    Py_XDECREF(missing);
+    PyErr_Clear();
+    PyErr_Restore(type, value, tb);
+    return same;
+}
+
 /* A module was not found. If a file of that name stands in a folder that may not be read, say so. */
 static void explain_missing(PyObject *name) {
-    if (!refused_folder[0] || !PyErr_ExceptionMatches(PyExc_ModuleNotFoundError))
+    if (!refused_folder[0] || !is_missing(name))
         return;
     PyObject *type, *value, *tb;
     PyErr_Fetch(&type, &value, &tb);
