@@ -107,6 +107,9 @@ func said(t tally, g *Grant, category string) *Grant {
 	if g.Deny {
 		same, other = t.deny, t.allow
 	}
+	if other[g.target] != nil || g.Deny && g.target == execCall && t.allow[evalCall] != nil {
+		return nil
+	}
 	if category != "" {
 		if other[category] != nil {
 			return nil

@@ -36,7 +36,13 @@ func modulesMeet(a, b string) bool {
 }
 
 // callsMeet knows functions, categories and `*`. A grant may carry to another category (who may start a process may end
-// it), which a DENY of that category takes away: wide DENYs meet every grant.
+// it), which a DENY of that category takes away: wide DENYs meet every grant. A DENY of exec() refuses strings given to
+// eval() too.
 func callsMeet(deny, allow string) bool {
-	return deny == allow || deny == "*" || allow == "*" || isCategory(deny) || categoryOf(deny) == allow
+	return deny == execCall && allow == evalCall || deny == allow || deny == "*" || allow == "*" || isCategory(deny) || categoryOf(deny) == allow
 }
+
+const (
+	execCall = "builtins.exec"
+	evalCall = "builtins.eval"
+)
