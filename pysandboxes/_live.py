@@ -55,6 +55,8 @@ class Live:
         self._lock = RLock()
         self._pumps: dict[asyncio.AbstractEventLoop, Pump] = {}
         self._pumps_lock = allocate_lock()
+        #: Seconds that the profile's call-timeout gives a call whose function names none.
+        self._call_timeout: float | None = None
 
     # ---- life -----------------------------------------------------------------------------------------------------
 
@@ -76,6 +78,7 @@ class Live:
                 generation = self.native.ensure()
             if generation != self._generation:
                 self._drop_pumps()
+                self._call_timeout = self.native.stats().get("call_timeout") or None
                 if self._init_fn is not None:
                     payload = payload_of(*named(self._init_fn), (), {})
                     perform(self.handle, payload, "init_fn", None).outcome()
@@ -160,16 +163,14 @@ class Live:
         attempts = Attempts(idempotent)
         while True:
             generation = self._generation
+            limit = self._call_timeout if timeout is None else timeout
             try:
-                return perform(self.handle, payload, name, timeout)
+                return perform(self.handle, payload, name, limit)
             except SandBoxProtocolError as exc:
                 self._died(generation)
                 delay = attempts.after(exc)
             except SandBoxTimeoutError:
-                # A sync function cannot be stopped but with its process.
-                if generation == self._generation:
-                    self.native.kill(self._generation)
-                self._died(generation)
+                self._end(generation)  # a sync function cannot be stopped but with its process
                 raise
             if delay:
                 sleep(delay)
@@ -184,13 +185,23 @@ class Live:
             if not self._ready or self.forked or not self.open:
                 await loop.run_in_executor(None, self.start)
             generation = self._generation
+            limit = self._call_timeout if timeout is None else timeout
             try:
-                return await self._pump(loop).perform(payload, name, timeout)
+                return await self._pump(loop).perform(payload, name, limit)
             except SandBoxProtocolError as exc:
                 self._died(generation)
                 delay = attempts.after(exc)
+            except SandBoxTimeoutError:
+                if timeout is None:  # the profile's limit ends the interpreter; a function's own only cancels its task
+                    self._end(generation)
+                raise
             if delay:
                 await asyncio.sleep(delay)
+
+    def _end(self, generation: int) -> None:
+        if generation == self._generation:
+            self.native.kill(generation)
+        self._died(generation)
 
     def _died(self, generation: int) -> None:
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import decimal
 import logging
@@ -262,3 +263,23 @@ def test_a_call_over_its_time() -> None:
         api_targets.sleep_too_long(30)
     assert api_targets.sleep_too_long(0) is None
     assert api_targets.add(1) == 2
+
+
+def test_call_timeout_of_the_profile(profile: Path) -> None:
+    with sandboxes(sandboxes_config=profile, call_timeout="300ms") as handle:
+        before = handle.pid
+        with pytest.raises(SandBoxTimeoutError, match=r"has not answered within 0\.3 s"):
+            api_targets.sleep(30)
+        assert api_targets.add(1) == 2
+        assert handle.pid != before, "the interpreter of a call over its time is replaced"
+
+
+async def _slow_async() -> None:
+    with pytest.raises(SandBoxTimeoutError, match=r"has not answered within 0\.3 s"):
+        await api_targets.asleep(30)
+    assert await api_targets.aadd(1, 1) == 2
+
+
+def test_call_timeout_of_the_profile_with_asyncio(profile: Path) -> None:
+    with sandboxes(sandboxes_config=profile, call_timeout="300ms"):
+        asyncio.run(_slow_async())

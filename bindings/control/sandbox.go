@@ -223,9 +223,13 @@ func (s *Sandbox) Stats() (string, error) {
 	var stats struct {
 		daemon.Stats
 		calls.Counts
-		LastDeath border.Text `json:"last_death"`
+		LastDeath   border.Text `json:"last_death"`
+		CallTimeout float64     `json:"call_timeout"` // seconds; 0: no call-timeout rule
 	}
 	stats.Counts = s.Calls.Counts()
+	if plan := s.inForce(); plan != nil {
+		stats.CallTimeout = plan.Policy().Limits().CallTimeout.Seconds()
+	}
 	if live := s.now(); live != nil {
 		stats.Stats = live.Stats()
 		stats.LastDeath = border.Text(stats.Stats.LastDeath)
