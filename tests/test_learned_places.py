@@ -40,6 +40,41 @@ SERVERS = {
         "asyncio.run(main())\n"
     ),
 }
+BY_NAME = {
+    "a server on localhost": (
+        "import http.server, threading, urllib.request\n"
+        "class Answer(http.server.BaseHTTPRequestHandler):\n"
+        "    def do_GET(self): self.send_response(204); self.end_headers()\n"
+        "    def log_message(self, *args): pass\n"
+        "server = http.server.HTTPServer(('localhost', 0), Answer)\n"
+        "threading.Thread(target=server.handle_request, daemon=True).start()\n"
+        "print(urllib.request.urlopen(f'http://localhost:{server.server_port}/').status)\n"
+    ),
+    "a server on every address": (
+        "import socket; s = socket.create_server(('', 0)); "
+        "c = socket.create_connection(('127.0.0.1', s.getsockname()[1])); print(c.getpeername()[0])"
+    ),
+    "connect by a name": (
+        "import socket; s = socket.create_server(('localhost', 0)); "
+        "c = socket.socket(); c.connect(('localhost', s.getsockname()[1])); print(c.getpeername()[0])"
+    ),
+}
+OWN_SOCKETS = {
+    "a listener": (
+        "import threading\n"
+        "from multiprocessing.connection import Client, Listener\n"
+        "listener = Listener()\n"
+        "threading.Thread(target=lambda: listener.accept().send(1), daemon=True).start()\n"
+        "print(Client(listener.address).recv())\n"
+    ),
+    "a manager": (
+        "import multiprocessing\nwith multiprocessing.Manager() as m:\n    d = m.dict()\n    d[1] = 2\n    print(dict(d))\n"
+    ),
+    "a pool": (
+        "import concurrent.futures\n"
+        "with concurrent.futures.ProcessPoolExecutor(2) as p:\n    print(list(p.map(abs, [1, -2])))\n"
+    ),
+}
 FOLDERS = {
     "makedirs": "os.makedirs('out', exist_ok=True)",
     "nested": "os.makedirs('out/a/b', exist_ok=True)",
@@ -127,6 +162,19 @@ def test_a_server_on_a_port_that_the_system_chooses(held: Place, name: str) -> N
     assert "|127.0.0.1|32768-60999|OUT" in text
     done = held.run("--python-import=socket", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))")
     assert "DENIED tcp connect to 127.0.0.1:9 OUT" in done.stderr, "a port that nobody would be given"
+
+
+@pytest.mark.parametrize("code", BY_NAME.values(), ids=BY_NAME)
+def test_servers_and_connections_by_a_name(held: Place, code: str) -> None:
+    text = twice(held, code)
+    assert "|0|IN" in text
+    assert "|32768-60999|OUT" in text
+
+
+@pytest.mark.parametrize("code", OWN_SOCKETS.values(), ids=OWN_SOCKETS)
+def test_unix_sockets_of_the_programs_own(held: Place, code: str) -> None:
+    text = twice(held, code)
+    assert "listener-" not in text, "a socket's random name never comes again"
 
 
 def test_an_address_of_the_program_is_reached_under_no_wider_rule(held: Place) -> None:

@@ -321,6 +321,8 @@ func (g *generaliser) expose(p places, n *need) Learned {
 		risk, n.notes = High, append(n.notes, "lies in a folder of secrets")
 	case n.file:
 		risk = max(risk, Medium)
+	case n.path == sharedMemory:
+		n.notes = append(n.notes, "shared memory and semaphores, of other programs too")
 	}
 	e := n.entry
 	e.Family, e.Subject = FamilyFile, n.path
@@ -338,6 +340,9 @@ func (g *generaliser) expose(p places, n *need) Learned {
 	}
 	return learned
 }
+
+// sharedMemory is where shm_open and sem_open make their names.
+const sharedMemory = "/dev/shm"
 
 func secretPath(path string) bool {
 	return slices.ContainsFunc(strings.Split(filepath.Dir(path), "/"), func(part string) bool {

@@ -272,6 +272,11 @@ func TestNetLearnsNamesPortsAndDirections(t *testing.T) {
 		"udp, ipv6":          {[]Observation{connect("udp", "::1", 53)}, []string{"net=ALLOW|UDP|::1|53|OUT"}, nil},
 		"server":             {[]Observation{serve("bind", "0.0.0.0", 8080), serve("listen", "0.0.0.0", 8080)}, []string{"net=ALLOW|TCP|0.0.0.0|8080|IN"}, nil},
 		"own port, reached":  {[]Observation{serve("bind", "127.0.0.1", 0), connect("tcp", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 50001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|OUT"}, nil},
+		"server by a name":   {[]Observation{serve("bind", "LocalHost", 0), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|32768-60999|OUT", "net=ALLOW|TCP|localhost|0|IN"}, nil},
+		"server everywhere":  {[]Observation{serve("bind", "", 8080)}, []string{"net=ALLOW|TCP|0.0.0.0|8080|IN"}, nil},
+		"connect by a name":  {[]Observation{look("db.test", 5432), connect("tcp", "db.test", 5432)}, []string{"net=ALLOW|TCP|db.test|5432|OUT"}, nil},
+		"no name at all":     {[]Observation{connect("tcp", "a b\n", 80)}, nil, []string{"neither an address nor a name"}},
+		"reverse look-up":    {[]Observation{serve("reverse", "127.0.0.1", 0), serve("bind", "localhost", 80)}, []string{"net=ALLOW|TCP|localhost|80|IN"}, nil},
 		"own port, by UDP":   {[]Observation{serve("bind", "127.0.0.1", 0), connect("udp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|UDP|127.0.0.1|40001|OUT"}, nil},
 		"a service's port":   {[]Observation{serve("bind", "127.0.0.1", 0), connect("tcp", "127.0.0.1", 5432)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|5432|OUT"}, nil},
 		"no port of its own": {[]Observation{serve("bind", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|40001|IN", "net=ALLOW|TCP|127.0.0.1|40001|OUT"}, nil},
@@ -279,7 +284,7 @@ func TestNetLearnsNamesPortsAndDirections(t *testing.T) {
 		"server on any port": {[]Observation{serve("bind", "127.0.0.1", 0), serve("listen", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|OUT"}, nil},
 		"raw":                {[]Observation{connect("raw", "127.0.0.1", 0)}, nil, []string{"no net rule"}},
 		"hostile name":       {[]Observation{look("a|*|*|OUT\nx", 80)}, nil, []string{`a|*|*|OUT\nx`}},
-		"no address":         {[]Observation{connect("tcp", "*", 80)}, nil, []string{"no address"}},
+		"no address":         {[]Observation{connect("tcp", "*", 80)}, nil, []string{"neither an address"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)

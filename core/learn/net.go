@@ -54,19 +54,23 @@ func (e endpoint) items() []string { return []string{"ALLOW", e.proto, e.host, e
 func (g *generaliser) net(entries []entry) []Learned {
 	var out []Learned
 	var open []entry
+	sockets := ownSockets(entries)
 	for _, e := range entries {
 		if e.Proto == "unix" {
-			out = append(out, g.unix(e)...)
+			if !sockets[e.Host] { // made by the program: a matter of the folder it stands in
+				out = append(out, g.unix(e)...)
+			}
 			continue
 		}
-		if a, err := netip.ParseAddr(e.Host); err == nil {
-			e.Host = a.Unmap().String()
-		} else if e.Op != "resolve" {
-			out = append(out, leftOut(FamilyNet, e, e.Op+" to "+e.Host+" is no address"))
+		host, ok := hostOf(e)
+		if !ok {
+			out = append(out, leftOut(FamilyNet, e, e.Op+" to "+e.Host+", which is neither an address nor a name"))
 			continue
 		}
+		e.Host = host
 		open = append(open, e)
 	}
+	open = withoutReverse(open)
 	names := g.lookUp(open)
 	own := ownPorts(open)
 	var folded []entry
@@ -107,6 +111,48 @@ func (g *generaliser) net(entries []entry) []Learned {
 	return byRisk(out)
 }
 
+// hostOf is the host of an observation as a rule says it: an address in its short form, or a name. The empty host of a
+// server is every address of the machine.
+func hostOf(e entry) (host string, ok bool) {
+	a, err := netip.ParseAddr(e.Host)
+	switch {
+	case err == nil:
+		return a.Unmap().String(), true
+	case e.Op == "resolve":
+		return e.Host, true // judged with the names
+	case e.Host == "" && inward[e.Op]:
+		return "0.0.0.0", true
+	case hostName.MatchString(e.Host):
+		return strings.ToLower(e.Host), true
+	}
+	return "", false
+}
+
+// withoutReverse leaves out the look-ups of names for addresses that something else was done with: a rule for that
+// allows them as well.
+func withoutReverse(entries []entry) []entry {
+	used := map[string]bool{}
+	for _, e := range entries {
+		if e.Op != "reverse" && e.Op != "resolve" {
+			used[e.Host] = true
+		}
+	}
+	return slices.DeleteFunc(entries, func(e entry) bool {
+		return e.Op == "reverse" && (used[e.Host] || loopback(e.Host) && used["localhost"])
+	})
+}
+
+// ownSockets are the unix sockets that the program made itself, by their paths.
+func ownSockets(entries []entry) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range entries {
+		if e.Proto == "unix" && e.Op == "bind" && strings.HasPrefix(e.Host, "/") {
+			out[e.Host] = true
+		}
+	}
+	return out
+}
+
 // endpointOf says what to write for an observation, or why nothing can be.
 func endpointOf(e entry, names names, own map[ownPort]bool) (endpoint, string) {
 	proto, ok := protocols[e.Proto]
@@ -132,7 +178,7 @@ func endpointOf(e entry, names names, own map[ownPort]bool) (endpoint, string) {
 	case own[ownPort{e.Proto, e.Port}] && loopback(e.Host):
 		end.ports = strconv.Itoa(localPortLow) + "-" + strconv.Itoa(localPortHigh)
 	}
-	if name := names.of(e.Host, e.Port); name != "" && end.direction == "OUT" {
+	if name := names.of(e.Host, e.Port); literal(e.Host) && name != "" && end.direction == "OUT" {
 		end.host = name
 	}
 	if !literal(end.host) && !hostName.MatchString(end.host) || strings.Contains(end.host, "%") {
@@ -195,6 +241,11 @@ func (g *generaliser) lookUp(entries []entry) names {
 		}
 	}
 	outward := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.Op == "resolve" || inward[e.Op] })
+	for _, e := range outward {
+		if !literal(e.Host) {
+			n.connected[e.Host] = true // the look-up and the connection in one
+		}
+	}
 	if len(order) == 0 || len(outward) == 0 {
 		return n
 	}
@@ -221,7 +272,7 @@ func (g *generaliser) lookUp(entries []entry) names {
 	}
 	for _, name := range order {
 		port := asked[name]
-		unexplained := slices.ContainsFunc(outward, func(e entry) bool { return e.Port == port && n.byAddress[e.Host] == "" })
+		unexplained := slices.ContainsFunc(outward, func(e entry) bool { return e.Port == port && literal(e.Host) && n.byAddress[e.Host] == "" })
 		if !n.connected[name] && port != 0 && unexplained && n.byPort[port] == "" {
 			n.byPort[port] = name
 			n.connected[name] = true
@@ -254,6 +305,9 @@ func (g *generaliser) unix(e entry) []Learned {
 }
 
 func netRisk(e entry, end endpoint) (Risk, string) {
+	if e.Host == "localhost" {
+		return Medium, "this machine"
+	}
 	a, err := netip.ParseAddr(e.Host)
 	if err != nil {
 		return Low, ""
@@ -277,4 +331,7 @@ func netRisk(e entry, end endpoint) (Risk, string) {
 
 func literal(host string) bool { _, err := netip.ParseAddr(host); return err == nil }
 
-func loopback(host string) bool { a, err := netip.ParseAddr(host); return err == nil && a.IsLoopback() }
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback() || host == "localhost"
+}

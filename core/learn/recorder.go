@@ -124,6 +124,10 @@ func (r *Recorder) Result() Result {
 			kept.Site = strings.TrimPrefix(kept.Site, base+"/") // a profile is shared; where it lies is not
 		}
 		byFamily[e.Family] = append(byFamily[e.Family], kept)
+		if e.Family == FamilyNet && e.Op == "bind" && e.Proto == "unix" && strings.HasPrefix(e.Host, "/") {
+			kept.Family, kept.Subject, kept.Write = FamilyFile, e.Host, true // the socket is a name in its folder
+			byFamily[FamilyFile] = append(byFamily[FamilyFile], kept)
+		}
 	}
 	dropped := r.dropped
 	r.mu.Unlock()

@@ -14,6 +14,9 @@ const ownFolder = "output"
 // removing are the operations that take a name out of its folder: a rule for the file alone does not let them.
 var removing = map[string]bool{"remove": true, "unlink": true, "rename": true, "replace": true, "rmdir": true}
 
+// shared are the folders for temporary files, whose names are others each time.
+var shared = map[string]bool{"/tmp": true, "/var/tmp": true}
+
 // making are the operations that make a folder.
 var making = map[string]bool{"mkdir": true}
 
@@ -40,8 +43,16 @@ func (p *Policy) adviseName(d *Decision, path, op string) {
 		return
 	}
 	if !p.holdsProfile(folder) {
-		if text, ok := p.spell(folder); ok && folder != p.ctx.Home && parent(folder) != "/" && folder != "/" {
-			d.Add, d.Note = []string{"expose-rw=" + text}, why
+		d.Note = why
+		text, ok := p.spell(folder)
+		switch {
+		case ok && shared[folder]:
+			d.Add = []string{"expose-rw=" + text}
+			d.Note += " " + folder + " is for everybody's temporary files: a folder of the program's own, named by TMPDIR, gives away less."
+		case ok && folder != p.ctx.Home && parent(folder) != "/" && folder != "/":
+			d.Add = []string{"expose-rw=" + text}
+		case missing:
+			d.Note += " Make it before the start."
 		}
 		return
 	}

@@ -276,5 +276,11 @@ func TestAdviceForNamesThatAreMadeOrRemoved(t *testing.T) {
 	for _, path := range []string{"/new", "/etc/new"} {
 		assert.Equal(t, []string{"expose-rw=" + path}, pol.File(path, Write, "open").Add, "a folder of the system's is not proposed")
 	}
-	assert.Equal(t, []string{"expose-ro=./data/new"}, pol.File(w.dir+"/data/new", Read, "open").Add)
+	d := pol.File("/etc/new", Write, "open")
+	assert.Contains(t, d.Message(), "Make it before the start.")
+	w.dir = "/srv/no-such-place" // a profile that is not beneath /tmp
+	far := &Policy{ctx: Context{Home: "/home/me"}, path: w.dir + "/.py-sandboxes", dir: w.dir}
+	assert.Equal(t, []string{"expose-rw=/tmp"}, far.File("/tmp/tmp8x3k", Write, "open").Add, "the next name is another")
+	assert.Equal(t, []string{"expose-rw=/home/me/new"}, far.File("/home/me/new", Write, "open").Add, "never the home folder")
+	assert.Equal(t, []string{"expose-ro=./data/new"}, pol.File(pol.dir+"/data/new", Read, "open").Add)
 }
