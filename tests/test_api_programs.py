@@ -303,13 +303,20 @@ if __name__ == "__main__":
     assert "python-import=json" in written
     assert "./data" in written
     assert "env=LEARNED=${LEARNED}" in written
-    assert "learned" in learning.stderr
+    assert learning.stderr.endswith(f" rules; check this file: {tmp_path / 'learned'}\n")
     enforced = run_program(source, env={**env, "ARGUMENTS": "{'sandboxes_config': 'learned'}"})
     assert enforced.stdout == "1 yes\n", enforced
     (tmp_path / "learned").write_text(written.replace("python-import=json", "#"))
     refused = run_program(source, env={**env, "ARGUMENTS": "{'sandboxes_config': 'learned'}"})
     assert "RuleModuleNotFoundError" in refused.stderr
     assert "python-import=json" in refused.stderr
+
+
+def test_learning_into_a_file_that_cannot_be_written(run_program: Run) -> None:
+    source = OPEN + "with sandboxes(learn='/no/such/folder/x'): print('ran')\n"
+    done = run_program(source)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "learning into /no/such/folder/x" in done.stderr
 
 
 def test_learning_can_be_forbidden(run_program: Run, tmp_path: Path) -> None:
