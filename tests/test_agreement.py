@@ -60,6 +60,15 @@ LINES = {
         "net=DENY|UDP|127.0.0.1|*|*",
         "net=DENY|TCP|127.0.0.2|*|OUT",
     ],
+    "env": [
+        "env=HOME=${{HOME}}",
+        "env=SET=here",
+        "env=X_*=${{X_*}}",
+        "env=*_B=${{*_B}}",
+        "unenv=X_B",
+        "unenv=*_A",
+        "unenv=HOME",
+    ],
     "imports": [
         "python-import=*",
         "python-import=json, csv",
@@ -120,6 +129,7 @@ ASKED = {
         "resolve localhost",
         "resolve 127.0.0.1",
     ],
+    "env": [f"env {name}" for name in ("HOME", "SET", "X_A", "X_B", "Y_B", "PATH")],
     "imports": [
         *(f"import {name}" for name in ("json", "json.decoder", "csv", "xml", "xml.dom", "xml.dom.minidom", "xml.etree")),
         *(f"import {name}" for name in ("xml.etree.ElementTree", "colorsys", "html", "html.parser", "fractions", "queue")),
@@ -164,6 +174,14 @@ def popen():
         pass
 
 MADE = (lambda: None).__code__
+
+class SandBoxError(Exception):
+    pass  # a variable that was not handed on raises nothing of ours by itself
+
+def env(name):
+    if name not in os.environ:
+        raise SandBoxError(name + " is not set")
+
 CALLS = {
     "os.system": lambda: os.system("true"),
     "os.fork": fork,
@@ -186,6 +204,7 @@ ASK = {
     "connect": connect,
     "udp": lambda where: connect(where, socket.SOCK_DGRAM),
     "bind": bind,
+    "env": env,
     "resolve": lambda host: socket.getaddrinfo(host, 80),
     "import": __import__,
     "call": lambda name: CALLS[name](),
@@ -251,7 +270,7 @@ def one_profile(folder: Path, seed: int, provider: str, ports: dict[str, int]) -
     """The profile of a seed, and for each question what the engine says and what the child met."""
     chance = random.Random(seed)
     furnish(folder)
-    place = Place(folder)
+    place = Place(folder, environment={"X_A": "1", "X_B": "2", "Y_B": "3"})
     lines = []
     for lines_of_family in LINES.values():
         refusing = [line for line in lines_of_family if "DENY" in line or line.startswith("ignore")]
