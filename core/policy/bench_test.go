@@ -19,7 +19,7 @@ func large(b *testing.B, n int) *Policy {
 			"expose-ro":     fmt.Sprintf("/srv/no/such/folder/%d", i),
 			"net":           fmt.Sprintf("ALLOW|TCP|198.51.%d.%d|%d|OUT", i/250, i%250, 1000+i),
 			"python-import": fmt.Sprintf("module%d", i),
-			"ignore":        fmt.Sprintf("name%d.key", i),
+			"ignore":        fmt.Sprintf([]string{"name%d.key", "*.key%d", "/srv/no/such/%d/*.log", "**/x%d"}[i%4], i),
 		} {
 			o.Overrides = append(o.Overrides, profile.Override{Key: key, Value: value, Origin: profile.OriginCode})
 		}

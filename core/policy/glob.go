@@ -8,17 +8,20 @@ import (
 	"strings"
 )
 
-// globs are compiled ignore rules.
+// globs are compiled ignore rules, indexed so that a question does not walk over all of them.
 type globs struct {
-	names map[string]int // basenames without a wildcard
-	bases []baseGlob
-	paths []pathGlob
+	names    map[string]int        // basenames without a wildcard
+	suffixes map[string]int        // basenames that are `*` and a text, by that text
+	lengths  []int                 // of the suffixes that occur
+	bases    []baseGlob            // other globs on basenames
+	paths    map[string][]pathGlob // by the folder that they are bound to
+	bound    string                // that folder of the path glob that was added last, with its line
+	boundBy  int
 }
 
 type baseGlob struct {
-	suffix string // the glob is `*` and this text; "" where it is more
-	glob   string
-	line   int
+	glob string
+	line int
 }
 
 type pathGlob struct {
@@ -55,7 +58,15 @@ func (g *globs) add(glob, base string, line int) error {
 	if err != nil {
 		return err
 	}
-	g.paths = append(g.paths, pathGlob{parts, line})
+	if len(parts) == 2 && parts[0] == "**" && parts[1] != "**" {
+		g.addBase(parts[1], line) // any name at any depth: a basename in other words
+		return nil
+	}
+	if g.paths == nil {
+		g.paths = map[string][]pathGlob{}
+	}
+	g.bound, g.boundBy = fixedPart(parts), line
+	g.paths[g.bound] = append(g.paths[g.bound], pathGlob{parts, line})
 	return nil
 }
 
@@ -68,10 +79,19 @@ func (g *globs) addBase(glob string, line int) {
 		if g.names[glob] == 0 {
 			g.names[glob] = line
 		}
-	case glob[0] == '*' && !strings.ContainsAny(glob[1:], `*?[\`):
-		g.bases = append(g.bases, baseGlob{suffix: glob[1:], glob: glob, line: line})
+	case glob[0] == '*' && len(glob) > 1 && !strings.ContainsAny(glob[1:], `*?[\`):
+		if g.suffixes == nil {
+			g.suffixes = map[string]int{}
+		}
+		suffix := glob[1:]
+		if !slices.Contains(g.lengths, len(suffix)) {
+			g.lengths = append(g.lengths, len(suffix))
+		}
+		if g.suffixes[suffix] == 0 {
+			g.suffixes[suffix] = line
+		}
 	default:
-		g.bases = append(g.bases, baseGlob{glob: glob, line: line})
+		g.bases = append(g.bases, baseGlob{glob, line})
 	}
 }
 
@@ -110,26 +130,29 @@ func anchor(glob string) ([]string, error) {
 	return out, nil
 }
 
-// fixed returns the path before the first wildcard of the path glob that line has just added, "" for other globs.
-func (g *globs) fixed(line int) string {
-	if len(g.paths) == 0 || g.paths[len(g.paths)-1].line != line {
-		return ""
-	}
-	parts := g.paths[len(g.paths)-1].parts
+// fixedPart is the path before the first wildcard of a glob.
+func fixedPart(parts []string) string {
 	if i := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, `*?[\`) }); i >= 0 {
 		parts = parts[:i]
-	}
-	if len(parts) == 0 {
-		return ""
 	}
 	return "/" + strings.Join(parts, "/")
 }
 
-func (g *globs) empty() bool { return len(g.names) == 0 && len(g.bases) == 0 && len(g.paths) == 0 }
+// fixed returns the folder that the path glob of a line is bound to, "" for other globs and for those bound to none.
+func (g *globs) fixed(line int) string {
+	if g.boundBy != line || g.bound == "/" {
+		return ""
+	}
+	return g.bound
+}
+
+func (g *globs) empty() bool {
+	return len(g.names) == 0 && len(g.suffixes) == 0 && len(g.bases) == 0 && len(g.paths) == 0
+}
 
 // match returns the rule that hides a canonical path or a folder above it, 0 if none does.
 func (g *globs) match(p string) int {
-	if len(g.names) > 0 || len(g.bases) > 0 {
+	if len(g.names) > 0 || len(g.suffixes) > 0 || len(g.bases) > 0 {
 		for rest := strings.TrimPrefix(p, "/"); rest != ""; {
 			name, tail, _ := strings.Cut(rest, "/")
 			if n := g.matchName(name); n > 0 {
@@ -138,9 +161,14 @@ func (g *globs) match(p string) int {
 			rest = tail
 		}
 	}
-	for _, pg := range g.paths {
-		if matchTree(pg.parts, strings.TrimPrefix(p, "/")) {
-			return pg.line
+	if len(g.paths) == 0 {
+		return 0
+	}
+	for at := p; at != ""; at = parent(at) {
+		for _, pg := range g.paths[at] {
+			if matchTree(pg.parts, strings.TrimPrefix(p, "/")) {
+				return pg.line
+			}
 		}
 	}
 	return 0
@@ -150,16 +178,16 @@ func (g *globs) matchName(name string) int {
 	if n := g.names[name]; n > 0 {
 		return n
 	}
-	for i := range g.bases {
-		b := &g.bases[i]
-		if b.suffix != "" {
-			if strings.HasSuffix(name, b.suffix) {
-				return b.line
+	for _, l := range g.lengths {
+		if l <= len(name) {
+			if n := g.suffixes[name[len(name)-l:]]; n > 0 {
+				return n
 			}
-			continue
 		}
-		if ok, _ := path.Match(b.glob, name); ok {
-			return b.line
+	}
+	for i := range g.bases {
+		if ok, _ := path.Match(g.bases[i].glob, name); ok {
+			return g.bases[i].line
 		}
 	}
 	return 0

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,12 +71,13 @@ func FuzzGlob(f *testing.F) {
 		if hidden && asked != "/" {
 			require.Positive(t, g.match(asked+"/beneath"), "what lies beneath a hidden folder is hidden")
 		}
-		for _, pg := range g.paths {
+		for _, pg := range slices.Concat(slices.Collect(maps.Values(g.paths))...) {
 			want := slowly(pg.parts, strings.Split(strings.TrimPrefix(asked, "/"), "/"))
 			if asked == "/" {
 				want = len(pg.parts) == 0
 			}
 			require.Equal(t, want, matchTree(pg.parts, strings.TrimPrefix(asked, "/")), "%q for %q", pg.parts, asked)
+			require.Equal(t, want, hidden, "%q for %q by its folder", pg.parts, asked)
 		}
 	})
 }
