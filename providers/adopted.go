@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"time"
@@ -15,17 +16,47 @@ import (
 // What remains: the kernel ends the program itself when the supervisor is killed by SIGKILL, but not what the program
 // had started by a grant.
 
-// Adopt makes this process the parent of every descendant whose own parent ends.
-func Adopt() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("becoming the parent of what the program leaves behind: %w", err)
-	}
-	return nil
+// Adopted are the processes that a program leaves behind, as their new parent sees them.
+type Adopted struct {
+	before map[int]bool // children from before: `daemon & exec python-sb …` leaves us those of the shell
+	marked bool         // with such children: the sandbox's processes can be told by no_new_privs, which we do not have
 }
 
-// ReapAdopted collects adopted processes that have ended. The end of program is somebody else's to collect.
-func ReapAdopted(program int) {
+// Adopt makes this process the parent of every descendant whose own parent ends. It is called before the program starts.
+func Adopt() (*Adopted, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("becoming the parent of what the program leaves behind: %w", err)
+	}
+	a := &Adopted{before: map[int]bool{}}
+	self := os.Getpid()
+	for _, pid := range children(self) {
+		a.before[pid] = true
+	}
+	a.marked = len(a.before) > 0 && !noNewPrivs(self)
+	return a, nil
+}
+
+// children are those that came from the program. Where there were others before, their orphans come to us as well: of
+// a sandbox with a kernel boundary all processes bear its mark, and without one they cannot be told and are left alone.
+func (a *Adopted) children() []int {
+	var out []int
 	for _, pid := range children(os.Getpid()) {
+		if !a.before[pid] && (!a.marked || noNewPrivs(pid)) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// noNewPrivs reads the mark that the kernel hands down to all that a process starts.
+func noNewPrivs(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && bytes.Contains(data, []byte("\nNoNewPrivs:\t1\n"))
+}
+
+// Reap collects adopted processes that have ended. The end of program is somebody else's to collect.
+func (a *Adopted) Reap(program int) {
+	for _, pid := range a.children() {
 		if pid != program {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
@@ -35,19 +66,18 @@ func ReapAdopted(program int) {
 // endTime bounds the wait for killed processes; only one that hangs in the kernel takes longer than a moment.
 const endTime = 2 * time.Second
 
-// EndAdopted kills all descendants of this process and collects them, after the program has ended. It gives the numbers
-// of those that are still there.
-func EndAdopted() (left []int) {
-	self := os.Getpid()
+// End kills what the program left behind and collects it, after the program has ended. It gives the numbers of those that
+// are still there.
+func (a *Adopted) End() []int {
 	for deadline := time.Now().Add(endTime); ; {
-		mine := children(self)
+		mine := a.children()
 		if len(mine) == 0 {
 			return nil
 		}
 		if !time.Now().Before(deadline) {
 			return mine
 		}
-		kill(descendants(self))
+		kill(family(mine...))
 		for _, pid := range mine {
 			collect(pid, deadline)
 		}

@@ -17,28 +17,30 @@ func killTree(p *Process) error {
 	if p.Signal(unix.SIGSTOP) != nil {
 		return os.ErrProcessDone
 	}
-	rest := descendants(p.pid)
+	rest := family(children(p.pid)...)
 	err := p.Signal(unix.SIGKILL)
 	kill(rest)
 	return err
 }
 
-// descendants stops every descendant of a process and gives their descriptors (a number may change hands). Nothing forks
-// any more when no new one turns up.
-func descendants(root int) []int {
+// family stops processes and all that descends from them, and gives their descriptors (a number may change hands). Nothing
+// forks any more when no new one turns up.
+func family(pids ...int) []int {
 	var fds []int
-	seen := map[int]bool{root: true}
-	for grew := true; grew; {
-		grew = false
+	seen := map[int]bool{}
+	for len(pids) > 0 {
+		for _, pid := range pids {
+			seen[pid] = true
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+				_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
+				fds = append(fds, fd)
+			}
+		}
+		pids = nil
 		for pid := range seen {
 			for _, child := range children(pid) {
-				if seen[child] {
-					continue
-				}
-				seen[child], grew = true, true
-				if fd, err := unix.PidfdOpen(child, 0); err == nil {
-					_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
-					fds = append(fds, fd)
+				if !seen[child] {
+					pids = append(pids, child)
 				}
 			}
 		}

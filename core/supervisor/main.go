@@ -91,16 +91,17 @@ func run(argv []string, stderr io.Writer) int {
 // accompanied runs the program and ends as it ended.
 func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 	signals := catch()
-	if err := providers.Adopt(); err != nil {
+	adopted, err := providers.Adopt()
+	if err != nil {
 		return fail(stderr, exitStart, err)
 	}
 	c, err := plan.Start(context.Background())
 	if err != nil {
 		return fail(stderr, exitStart, err)
 	}
-	accompany(c, signals)
+	accompany(c, signals, adopted)
 	status, err := c.Wait()
-	if left := providers.EndAdopted(); len(left) > 0 {
+	if left := adopted.End(); len(left) > 0 {
 		fmt.Fprintf(stderr, "python-sb: processes that the program left behind could not be ended: %v\n", left)
 	}
 	if plan.Learning() {

@@ -393,3 +393,18 @@ func TestALearningRunThatCouldNotBeWrittenDoesNotStart(t *testing.T) {
 		assert.Contains(t, stderr, "python-sb: learning into "+file)
 	}
 }
+
+func TestChildrenFromBeforeAreNotOurs(t *testing.T) {
+	in := install(t, "")
+	c := exec.Command("/bin/sh", "-c", `sleep 60 >/dev/null 2>&1 & echo $!; exec "$0" "$@"`, in.command, "-c", "exit 7")
+	c.Dir, c.Env = in.project, in.env
+	out, err := c.Output()
+	var ended *exec.ExitError
+	require.ErrorAs(t, err, &ended)
+	assert.Equal(t, 7, ended.ExitCode())
+	for _, line := range strings.Fields(string(out)) {
+		pid, err := strconv.Atoi(line)
+		require.NoError(t, err)
+		assert.NoError(t, unix.Kill(pid, unix.SIGKILL), "a daemon that the shell started before it became us")
+	}
+}

@@ -64,7 +64,7 @@ type child interface {
 }
 
 // accompany passes signals on until the child has ended, and stops with it when it is stopped.
-func accompany(c child, signals <-chan os.Signal) {
+func accompany(c child, signals <-chan os.Signal, adopted *providers.Adopted) {
 	for {
 		select {
 		case <-c.Done():
@@ -79,7 +79,7 @@ func accompany(c child, signals <-chan os.Signal) {
 					// the shell sends to the whole group; sent to us alone it is passed on below.
 					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 				}
-				providers.ReapAdopted(c.Pid())
+				adopted.Reap(c.Pid())
 			case treatments[sig] == forwarded || !foreground():
 				_ = c.Signal(sig)
 			}
