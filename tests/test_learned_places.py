@@ -78,6 +78,7 @@ OWN_SOCKETS = {
 FOLDERS = {
     "makedirs": "os.makedirs('out', exist_ok=True)",
     "nested": "os.makedirs('out/a/b', exist_ok=True)",
+    "os.mkdir": "\nos.mkdir('out')",
     "pathlib": "pathlib.Path('out').mkdir(exist_ok=True)",
     "looked for first": "\nif not os.path.exists('out'): os.mkdir('out')",
 }

@@ -62,7 +62,7 @@ static void read_files(mp_reader *r) {
         }
         psb_text path = mp_read_text(r);
         int bits = (int)mp_read_int(r), flags = (int)mp_read_int(r);
-        if (!r->bad && psb_table_add_file(path, bits & 3, flags & 3) < 0)
+        if (!r->bad && psb_table_add_file(path, bits & 3, flags & 7) < 0)
             r->bad = true;
     }
 }

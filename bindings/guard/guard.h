@@ -80,7 +80,7 @@ PyObject *mp_to_object(mp_reader *r, int depth);     /* new reference, or NULL w
 
 enum { PSB_READ = 1, PSB_WRITE = 2, PSB_ANCESTOR = 8 }; /* bits of a file entry */
 enum { PSB_UNHELD = 16 };                               /* of a need: no kernel layer judges this, so links are followed here */
-enum { PSB_EXACT = 1, PSB_RUNTIME = 2 };                /* flags of a file entry */
+enum { PSB_EXACT = 1, PSB_RUNTIME = 2, PSB_MADE = 4 };  /* flags of a file entry; made: by this start, for the program */
 enum { PSB_PHASE_BOOT, PSB_PHASE_USER };
 
 typedef struct {
@@ -124,6 +124,7 @@ bool psb_file_allowed(const char *path, size_t n, int need);
 bool psb_file_runtime(const char *path, size_t n);          /* of the runtime set, and nowhere to be written */
 bool psb_file_in_runtime(const char *path, size_t n);
 bool psb_file_writable(const char *path, size_t n);         /* by the profile, whatever ignore rules say */
+bool psb_file_made(const char *path, size_t n); /* once: was this folder made by the start of the sandbox? */
 PyObject *psb_file_names(const char *folder, size_t n); /* names beneath it that lead to an entry: a list */
 bool psb_import_allowed(const char *name, size_t n);
 bool psb_call_allowed(int call);
@@ -234,7 +235,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- shim.c ----------------------------------------------------------------------------------------------------- */
 
-enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_DYNAMIC, SHIM_SOCKET, SHIM_LISTDIR, SHIM_SEMAPHORE };
+enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_DYNAMIC, SHIM_SOCKET, SHIM_LISTDIR, SHIM_MKDIR, SHIM_SEMAPHORE };
 PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
 PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);

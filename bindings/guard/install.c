@@ -89,6 +89,8 @@ static int install(const char *m, PyObject *module) {
     }
     if (strcmp(m, "_imp") == 0 && replace(module, module, "create_builtin", SHIM_CREATE, -1, NULL) < 0)
         return -1;
+    if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(module, module, "mkdir", SHIM_MKDIR, -1, NULL) < 0)
+        return -1;
     if (strcmp(m, "posix") == 0 && replace(module, module, "listdir", SHIM_LISTDIR, -1, NULL) < 0)
         return -1;
     if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(module, "socket.__init__", SHIM_SOCKET, -1, NULL) < 0)

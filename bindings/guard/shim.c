@@ -192,6 +192,30 @@ static PyObject *call_file(shim *s, PyObject *const *args, size_t nargsf, PyObje
     return result;
 }
 
+/* posix.mkdir. A folder that the start made because the profile names it with a slash at its end is there for the program
+ * to make: the first time, that it exists is no error. */
+static PyObject *call_mkdir(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    PyObject *result = PyObject_Vectorcall(s->original, args, nargsf, kwnames);
+    if (result || !psb.enforce || !PyVectorcall_NARGS(nargsf) || !PyErr_ExceptionMatches(PyExc_FileExistsError))
+        return result;
+    PyObject *type, *value, *tb, *bytes = NULL;
+    static __thread char text[PSB_PATH_MAX];
+    size_t len;
+    PyErr_Fetch(&type, &value, &tb);
+    if (PyUnicode_FSConverter(args[0], &bytes) &&
+        psb_path_lexical(-1, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), text, &len) && psb_file_made(text, len)) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(tb);
+        result = Py_NewRef(Py_None);
+    } else {
+        PyErr_Clear();
+        PyErr_Restore(type, value, tb);
+    }
+    Py_XDECREF(bytes);
+    return result;
+}
+
 /* posix.listdir for the import system. A folder that is not exposed itself but holds something that is (the script's, a
  * module that -m names) is shown to importlib with just those names, or it would find nothing there. */
 static PyObject *call_listdir(shim *s, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
@@ -257,6 +281,8 @@ static PyObject *shim_vectorcall(PyObject *self, PyObject *const *args, size_t n
         return psb_create_module(s->original, args, nargsf, kwnames);
     case SHIM_DYNAMIC:
         return psb_create_dynamic(s->original, s->call, args, nargsf, kwnames);
+    case SHIM_MKDIR:
+        return call_mkdir(s, args, nargsf, kwnames);
     case SHIM_LISTDIR:
         return call_listdir(s, args, nargsf, kwnames);
     case SHIM_SEMAPHORE:

@@ -144,6 +144,14 @@ bool psb_file_in_runtime(const char *path, size_t n) { return covered(path, n, P
 
 bool psb_file_writable(const char *path, size_t n) { return covered(path, n, PSB_WRITE, 0); }
 
+bool psb_file_made(const char *path, size_t n) {
+    slot *e = find(&files, path, n, psb_hash(path, n));
+    bool made = e && e->s && e->flags & PSB_MADE;
+    if (made)
+        e->flags &= (uint16_t)~PSB_MADE;
+    return made;
+}
+
 PyObject *psb_file_names(const char *folder, size_t n) {
     PyObject *names = PySet_New(NULL);
     if (n == 1)

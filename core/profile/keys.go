@@ -67,7 +67,7 @@ var Keys = []Key{
 		Meaning: "makes a file, or a folder and all beneath it, readable; relative paths start at the folder of the profile",
 		Risk:    "Whatever lies beneath can be read, and sent wherever the network rules allow.", Example: "expose-ro=./data"},
 	{Name: "expose-rw", Family: FamilyFiles, Kind: Paths, Grammar: "expose-rw=SOURCE[,DEST]",
-		Meaning: "the same, and it may be changed, created and deleted; the exact path of a socket makes it reachable",
+		Meaning: "the same, and it may be changed, created and deleted; a folder written with a slash at its end is made at the start where it is missing; the exact path of a socket makes it reachable",
 		Risk:    "What other programs run or read from there is the sandboxed program's to choose.", Example: "expose-rw=./output"},
 	{Name: "ignore", Family: FamilyFiles, Kind: Text, Grammar: "ignore=GLOB",
 		Meaning: "hides what an exposure would show: a glob on a basename, or with a slash on a whole path (** crosses folders)", Example: "ignore=.env"},
