@@ -90,7 +90,7 @@ def _parser() -> ArgumentParser:
     check.add_argument("--keys", action="store_true", help="list the keys that a profile may hold, and stop")
 
     explain = command("explain", _explain, "which rule decides a question, per layer, and what would change it", QUESTIONS)
-    explain.add_argument("profile", help="the profile")
+    explain.add_argument("profile", nargs="?", default=PROFILE, help=f"the profile (default: {PROFILE})")
     explain.add_argument("question", nargs="*", help='such as: "connect example.com:443"')
 
     diff = command(

@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -237,10 +238,17 @@ def test_json_before_and_after_the_command(capsys: pytest.CaptureFixture[str], h
 
 
 def test_a_mistake_in_the_call(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in ([], ["nothing"], ["explain"], ["diff", "one"]):
+    for arguments in ([], ["nothing"], ["diff", "one"]):
         with pytest.raises(SystemExit) as end:
             run(capsys, *arguments)
         assert end.value.code == 2
+
+
+def test_explain_takes_the_profile_in_place(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    shutil.copy(here / "sound", here / ".py-sandboxes")
+    status, out, err = run(capsys, "explain")
+    assert status == 0, err
+    assert out == run(capsys, "explain", ".py-sandboxes")[1]
 
 
 def test_an_error_of_the_engine_is_told_as_such(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,11 @@ func (j *judge) decide(q wire.Question) policy.Decision {
 		if q.Proto == "unix" && j.ownSocket(q) {
 			return policy.Decision{Allow: true}
 		}
-		return j.policy.Net(policy.NetQuestion{Op: q.NetOp, Proto: q.Proto, Host: q.Host, Port: q.Port})
+		proto := q.Proto
+		if q.NetOp == "resolve" || q.NetOp == "reverse" {
+			proto = "" // what will be spoken with the address is not known yet
+		}
+		return j.policy.Net(policy.NetQuestion{Op: q.NetOp, Proto: proto, Host: q.Host, Port: q.Port})
 	case wire.OpEval:
 		return j.policy.Eval(q.Kind)
 	}

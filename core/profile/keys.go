@@ -112,7 +112,7 @@ var Keys = []Key{
 
 	{Name: "py-sandbox", Family: FamilySwitches, Kind: Bool, Scalar: true, Grammar: "py-sandbox=true or false", Meaning: "the Python layer",
 		Risk: "false leaves the OS layer alone.", Example: "py-sandbox=true"},
-	{Name: "os-sandbox", Family: FamilySwitches, Kind: Choice, Choices: Providers, Scalar: true, Grammar: "os-sandbox=auto or landlock, unshare, bwrap, firejail, qemu, subprocess, none",
+	{Name: "os-sandbox", Family: FamilySwitches, Kind: Choice, Choices: Providers, Scalar: true, Grammar: "os-sandbox=auto or landlock, subprocess, none (later versions: unshare, bwrap, firejail, qemu)",
 		Meaning: "the OS layer; auto takes the strongest that the machine offers and never falls to subprocess by itself",
 		Risk:    "subprocess and none hold no native code.", Example: "os-sandbox=${OS_SANDBOX:-auto}"},
 	{Name: "learn", Family: FamilySwitches, Kind: Text, Scalar: true, Grammar: "learn=FILE | learn=false",
