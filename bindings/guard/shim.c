@@ -172,6 +172,8 @@ static PyObject *call_file(shim *s, PyObject *const *args, size_t nargsf, PyObje
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     if (!psb.enforce || total > ARGUMENTS_MAX) /* the originals take fewer */
         return PyObject_Vectorcall(s->original, args, nargsf, kwnames);
+    if (s->spec[0] == 'p' && !kwnames && n >= 2 && (PyUnicode_CheckExact(args[0]) || PyBytes_CheckExact(args[0])))
+        return PyObject_Vectorcall(s->original, args, nargsf, NULL); /* os.open of a plain path: its event says all there is */
     copied c;
     memcpy(c.args, args, sizeof(PyObject *) * (size_t)total);
     c.n_owned = 0;
