@@ -154,3 +154,10 @@ def test_a_profile_that_does_not_parse(place: Place, profile: str, words: list[s
     assert "Traceback" not in done.stderr
     for word in words:
         assert word.lower() in done.stderr.lower()
+
+
+def test_a_warning_is_said_once(place: Place) -> None:
+    place.profile("port=5\n")
+    done = place.run("-c", "print('ran')")
+    assert done.stdout == "ran\n"
+    assert done.stderr.count("port=") == 1, done.stderr

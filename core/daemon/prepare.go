@@ -121,7 +121,7 @@ func (p *Plan) load(learning bool) error {
 		return err
 	}
 	p.profile, p.policy = prof, pol
-	for _, w := range append(prof.Warnings, warnings...) {
+	for _, w := range warnings { // the profile's own among them
 		p.notices = append(p.notices, place(w.Pos)+w.Text)
 	}
 	return nil
