@@ -126,7 +126,9 @@ int psb_hook(const char *event, PyObject *args, void *unused) {
         if (psb_install_base() < 0)
             return -1;
     }
-    if (!args || !PyTuple_Check(args))
-        return e->family == FILES || e->family == NET ? -1 : 0;
+    if (!args || !PyTuple_Check(args)) { /* CPython always gives a tuple: what cannot be judged is refused */
+        PyErr_Format(PyExc_PermissionError, "%s: an event without arguments cannot be judged", event);
+        return -1;
+    }
     return judge(e, args);
 }

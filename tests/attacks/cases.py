@@ -341,4 +341,9 @@ CASES = [
         "an answer left for the guard",
         "import os, struct\nbin = lambda b: bytes([0xc4, len(b)]) + b\nok = os.fsencode(os.__file__)\nfor n in range(1, 9):\n    for fd in range(3, 1100):\n        try: os.write(fd, b'\\x95\\xd3' + struct.pack('>q', n) + b'\\xa4file' + bin(ok) + b'\\xc2\\xa4open')\n        except OSError: pass\n    try: print('ESCAPED' if 's3cret' in open({secret!r}).read() else 'no')\n    except OSError: pass",
     ),
+    # ---- raw memory through what ctypes charges (memmove and Union are SECURITY.md's)
+    Attack("native", "from_address", "import ctypes\nctypes.c_int.from_address(id(1))\nprint('ESCAPED')"),
+    Attack("native", "cast", "import ctypes\nctypes.cast(id(1), ctypes.c_void_p)\nprint('ESCAPED')"),
+    Attack("native", "dlopen by name", "import _ctypes\n_ctypes.dlopen('libc.so.6', 0)\nprint('ESCAPED')"),
+    Attack("native", "dlopen of the program", "import _ctypes\n_ctypes.dlopen(None, 0)\nprint('ESCAPED')"),
 ]
