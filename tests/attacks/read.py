@@ -1,0 +1,349 @@
+"""Read a file that no rule exposes, or learn of it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attack import Attack
+
+read = partial(Attack, "read")
+
+CASES: list[Attack] = [
+    read(
+        "open",
+        """
+        data = open(SECRET).read()
+        got(data)
+    """,
+    ),
+    read(
+        "bytes path",
+        """
+        import os
+        got(open(os.fsencode(SECRET), 'rb').read())
+    """,
+    ),
+    read(
+        "os.open",
+        """
+        import os
+        got(os.read(os.open(SECRET, os.O_RDONLY), 99))
+    """,
+    ),
+    read(
+        "pathlib",
+        """
+        import pathlib
+        got(pathlib.Path(SECRET).read_text())
+    """,
+    ),
+    read(
+        "io.FileIO",
+        """
+        import io
+        got(io.FileIO(SECRET).read())
+    """,
+    ),
+    read(
+        "_io.open_code",
+        """
+        import io
+        got(io.open_code(SECRET).read())
+    """,
+    ),
+    read(
+        "opener",
+        """
+        import os
+        got(open('x', opener=lambda p, f: os.open(SECRET, f)).read())
+    """,
+    ),
+    read(
+        "dot dot",
+        """
+        import os
+        got(open(os.path.join(os.getcwd(), '..', os.path.relpath(SECRET, '..'))).read())
+    """,
+    ),
+    read(
+        "chdir",
+        """
+        import os
+        os.chdir(HIDDEN)
+        got(open(os.path.basename(SECRET)).read())
+    """,
+        alone=True,
+    ),
+    read(
+        "dir_fd",
+        """
+        import os
+        d = os.open(HIDDEN, os.O_PATH)
+        got(os.read(os.open(os.path.basename(SECRET), 0, dir_fd=d), 99))
+    """,
+    ),
+    read("proc self root", "got(open('/proc/self/root' + SECRET).read())"),
+    read(
+        "symlink",
+        """
+        import os
+        os.symlink(SECRET, WORK + '/link')
+        got(open(WORK + '/link').read())
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "hard link",
+        """
+        import os
+        os.link(SECRET, WORK + '/hard')
+        got(open(WORK + '/hard').read())
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "rename out",
+        """
+        import os
+        os.rename(SECRET, WORK + '/moved')
+        data = open(WORK + '/moved').read()
+        os.rename(WORK + '/moved', SECRET)
+        got(data)
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "shutil",
+        """
+        import shutil
+        shutil.copy(SECRET, WORK + '/copy')
+        got(open(WORK + '/copy').read())
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "fspath that changes its mind",
+        """
+        class P:
+            n = 0
+            def __fspath__(self):
+                P.n += 1
+                return WORK + '/ok' if P.n == 1 else SECRET
+        open(WORK + '/ok', 'w').write('x')
+        import _io
+        for _ in range(3):
+            if b's3cret' in _io.FileIO(P()).read(): print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "str subclass",
+        """
+        class S(str):
+            def __str__(self): return WORK + '/ok'
+            def __fspath__(self): return WORK + '/ok'
+        got(open(S(SECRET)).read())
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "linecache",
+        """
+        import linecache
+        got(''.join(linecache.getlines(SECRET)))
+    """,
+    ),
+    read(
+        "fileinput",
+        """
+        import fileinput
+        got(''.join(fileinput.input([SECRET])))
+    """,
+    ),
+    read(
+        "stat",
+        """
+        import os
+        os.stat(SECRET)
+        print('ESCAPED')
+    """,
+    ),
+    read(
+        "exists",
+        """
+        import os
+        print('ESCAPED' if os.path.exists(SECRET) else 'no')
+    """,
+    ),
+    read(
+        "posix twin",
+        """
+        import posix
+        posix.stat(SECRET)
+        print('ESCAPED')
+    """,
+    ),
+    read(
+        "listdir",
+        """
+        import os
+        print('ESCAPED' if 'key' in os.listdir(HIDDEN) else 'no')
+    """,
+    ),
+    read(
+        "scandir",
+        """
+        import os
+        print('ESCAPED' if 'key' in [e.name for e in os.scandir(HIDDEN)] else 'no')
+    """,
+    ),
+    read(
+        "walk",
+        """
+        import os
+        print('ESCAPED' if any('key' in f for _, _, f in os.walk(HIDDEN)) else 'no')
+    """,
+    ),
+    read(
+        "glob",
+        """
+        import glob, os
+        print('ESCAPED' if glob.glob(HIDDEN + '/*') else 'no')
+    """,
+    ),
+    read(
+        "sqlite",
+        """
+        import sqlite3
+        sqlite3.connect('file:' + SECRET + '?mode=ro', uri=True)
+        print('ESCAPED')
+    """,
+    ),
+    read(
+        "dir_fd beside an exposed folder",
+        """
+        import os
+        d = os.open(WORK, os.O_RDONLY)
+        rel = os.path.relpath(SECRET, WORK)
+        deep = WORK + '/' + 'x/' * (rel.count('..') + 3)
+        os.makedirs(deep); os.chdir(deep)
+        got(os.read(os.open(rel, 0, dir_fd=d), 99))
+    """,
+        grants="expose-rw=./work",
+        alone=True,
+    ),
+    read(
+        "dir_fd by __index__",
+        """
+        import os
+        class I:
+            def __init__(self, n): self.n = n
+            def __index__(self): return self.n
+        d = os.open(WORK, os.O_RDONLY)
+        rel = os.path.relpath(SECRET, WORK)
+        deep = WORK + '/' + 'x/' * (rel.count('..') + 3)
+        os.makedirs(deep); os.chdir(deep)
+        os.stat(rel, dir_fd=I(d))
+        print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+        alone=True,
+    ),
+    read(
+        "hard link to where a link leads",
+        """
+        import os
+        os.symlink(SECRET, WORK + '/link')
+        d = os.open(WORK, os.O_RDONLY)
+        os.link('link', 'hard', src_dir_fd=d, dst_dir_fd=d)
+        got(open(WORK + '/hard').read())
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "no-follow with a slash",
+        """
+        import os
+        os.symlink(HIDDEN, WORK + '/link')
+        d = os.open(WORK + '/link/', os.O_RDONLY | os.O_NOFOLLOW)
+        print('ESCAPED' if 'key' in os.listdir(d) else 'no')
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "lstat with a slash",
+        """
+        import os
+        os.symlink(HIDDEN, WORK + '/link')
+        os.lstat(WORK + '/link/')
+        print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "lstat with a dot",
+        """
+        import os
+        os.symlink(HIDDEN, WORK + '/link')
+        os.lstat(WORK + '/link/.')
+        print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "stat by a link",
+        """
+        import os
+        os.symlink(SECRET, WORK + '/link')
+        os.stat(WORK + '/link')
+        print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "chmod by a link",
+        """
+        import os
+        os.symlink(SECRET, WORK + '/link')
+        os.chmod(WORK + '/link', 0o644)
+        print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "bytearray path",
+        """
+        import os, warnings
+        warnings.simplefilter('ignore')
+        os.stat(bytearray(os.fsencode(SECRET)))
+        print('ESCAPED')
+    """,
+        before=(3, 12),
+    ),
+    read(
+        "DirEntry",
+        """
+        import os
+        os.symlink(SECRET, WORK + '/link')
+        for e in os.scandir(WORK):
+            if e.is_file() and e.stat().st_size: print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+    ),
+    read(
+        "sqlite URI",
+        """
+        import sqlite3
+        sqlite3.connect('file://localhost' + SECRET[:-1] + '%79?x=mode=memory&mode=ro', uri=True)
+        print('ESCAPED')
+    """,
+    ),
+    read(
+        "ssl",
+        """
+        import ssl
+        try: ssl.create_default_context().load_cert_chain(SECRET)
+        except ssl.SSLError: print('ESCAPED')
+    """,
+    ),
+]
