@@ -93,6 +93,22 @@ static int ask_file(const char *path, size_t n, int need, const char *event, PyO
     return psb_raise(&a, subject);
 }
 
+/* What the snapshot does not allow: to be learned, or refused without a word, or asked. Looking at frames may start a garbage
+ * collection (3.11), and a finalizer may open files itself: so the path is no longer in a buffer that those would share. */
+static int undecided(PyObject *canonical, int need, bool metadata, const char *event, PyObject *subject) {
+    const char *path = PyBytes_AS_STRING(canonical);
+    size_t n = (size_t)PyBytes_GET_SIZE(canonical);
+    if (psb.learn) {
+        learn_file(path, n, need, metadata, event);
+        return 0;
+    }
+    if (!quiet_caller())
+        return ask_file(path, n, need, event, subject);
+    if (!(need & PSB_WRITE))
+        psb_note_refused_folder(path, n);
+    return refuse_quietly(need, subject);
+}
+
 /* "x/", "x/." and the like name what x leads to, whatever the call says about links. */
 static bool names_folder(const char *s, Py_ssize_t n) {
     while (n && s[n - 1] == '.')
@@ -164,16 +180,10 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
         return -1;
     }
     Py_DECREF(hold);
-    if (psb.learn) {
-        learn_file(text, len, need, metadata, event);
-        return 0;
-    }
-    if (quiet_caller()) {
-        if (!(need & PSB_WRITE))
-            psb_note_refused_folder(text, len);
-        return refuse_quietly(need, path ? path : Py_None);
-    }
-    return ask_file(text, len, need, event, path ? path : Py_None);
+    PyObject *canonical = PyBytes_FromStringAndSize(text, (Py_ssize_t)len);
+    int rc = canonical ? undecided(canonical, need, metadata, event, path ? path : Py_None) : -1;
+    Py_XDECREF(canonical);
+    return rc;
 }
 
 int psb_open_need(long f) {

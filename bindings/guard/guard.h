@@ -10,8 +10,9 @@
  * them apart. The call channel (channel.c) has its own mutex.
  *
  * Stack: the guard stands between any two frames of a recursion (imports in imports, __fspath__ that calls os.stat), and a
- * program may make threads with little stack. So what is large is `static __thread`: it is only used while no Python code
- * runs.
+ * program may make threads with little stack. So what is large is `static __thread`, and used only while no Python code
+ * runs. Python code runs where one would not look for it: 3.11 collects garbage, and runs finalizers, wherever a tracked
+ * object is made, a frame object included (frames.c). What has to live past such a place is copied first.
  */
 #ifndef PSB_GUARD_H
 #define PSB_GUARD_H
@@ -194,6 +195,7 @@ int psb_call_ask(int call, const char *event); /* whoever the caller is */
 int psb_find_class(int call, PyObject *args); /* pickle.find_class: values are free */
 int psb_eval_check(const char *kind, PyObject *args);
 int psb_net_event(const char *event, PyObject *args);
+int psb_extension_event(PyObject *file); /* an extension is about to be loaded from this file */
 int psb_import_check(PyObject *name); /* the finder's own question */
 void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explain it when a rule is the cause */
 void psb_note_refused_folder(const char *path, size_t n);

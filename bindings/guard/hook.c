@@ -78,6 +78,8 @@ static int judge(const event_slot *e, PyObject *args) {
         return psb_eval_check(e->index ? "compile" : "exec", args);
     case NET:
         return psb_net_event(e->event, args);
+    case IMPORT:
+        return PyTuple_GET_SIZE(args) >= 2 && PyTuple_GET_ITEM(args, 1) != Py_None ? psb_extension_event(PyTuple_GET_ITEM(args, 1)) : 0;
     case RUN:
         if (!psb.partial)
             psb_enter_user_phase();

@@ -352,3 +352,21 @@ PyObject *psb_create_dynamic(PyObject *original, int call, PyObject *const *args
         return NULL;
     return psb_create_module(original, args, nargsf, kwnames);
 }
+
+/* The event `import` of an extension carries the file that is about to be loaded, which a spec of the program's own may
+ * not have told psb_create_dynamic. */
+int psb_extension_event(PyObject *file) {
+    static __thread char literal[PSB_PATH_MAX], text[PSB_PATH_MAX];
+    size_t n;
+    PyObject *bytes = PyUnicode_Check(file) ? PyUnicode_EncodeFSDefault(file) : PyBytes_Check(file) ? Py_NewRef(file) : NULL;
+    if (!bytes) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "import: the file of an extension must be str or bytes in a sandbox");
+        return -1;
+    }
+    bool found = psb_path_literal(-1, PyBytes_AS_STRING(bytes), strlen(PyBytes_AS_STRING(bytes)), literal, &n) &&
+                 psb_path_resolve(literal, true, text, &n);
+    bool written = !found || (psb_file_writable(text, n) && !psb_file_in_runtime(text, n));
+    Py_DECREF(bytes);
+    return written ? psb_call_ask(psb_call_id("_imp.create_dynamic", 19), "_imp.create_dynamic") : 0;
+}

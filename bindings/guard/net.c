@@ -131,9 +131,13 @@ static int addressed(const char *op, PyObject *sock, PyObject *address) {
     e.proto = protocol((socket_head *)sock);
     PyObject *hold;
     if (PyTuple_Check(address) && PyTuple_GET_SIZE(address) >= 2 && strcmp(e.proto, "unix") != 0) {
-        hold = text_of(PyTuple_GET_ITEM(address, 0), &e.host, &e.host_len);
         PyObject *port = PyTuple_GET_ITEM(address, 1);
-        e.port = PyLong_Check(port) ? PyLong_AsLong(port) : 0;
+        if (!PyLong_Check(port)) { /* what its __index__ answered the call it need not answer us */
+            PyErr_Format(PyExc_TypeError, "%s: the port must be an int in a sandbox, not %.100s", op, Py_TYPE(port)->tp_name);
+            return -1;
+        }
+        hold = text_of(PyTuple_GET_ITEM(address, 0), &e.host, &e.host_len);
+        e.port = PyLong_AsLong(port);
         if (e.port == -1 && PyErr_Occurred())
             PyErr_Clear();
     } else if (PyTuple_Check(address)) { /* packet, vsock, netlink ... */
@@ -156,7 +160,10 @@ static int addressed(const char *op, PyObject *sock, PyObject *address) {
             PyErr_SetFromErrno(PyExc_OSError);
             return -1;
         }
-        e.host = path;
+        Py_SETREF(hold, PyBytes_FromStringAndSize(path, (Py_ssize_t)n)); /* a finalizer may use the buffer before we do */
+        if (!hold)
+            return -1;
+        e.host = PyBytes_AS_STRING(hold);
         e.host_len = n;
     }
     int rc = check(&e);

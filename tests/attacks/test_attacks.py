@@ -19,12 +19,13 @@ import pytest
 import read
 import secret
 import strings
+import twofaced
 import write
 from attack import Attack
 from complete_mode import NOBODY
 from ground import Ground
 
-FILES = [read, write, exfiltrate, secret, execute, imports, strings, native, disarm, mutate, channel, poison]
+FILES = [read, write, exfiltrate, secret, execute, imports, strings, native, disarm, mutate, channel, poison, twofaced]
 ALL: list[Attack] = [attack for file in FILES for attack in file.CASES]
 CASES = [attack for attack in ALL if attack.since <= sys.version_info < attack.before]
 
