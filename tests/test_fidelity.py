@@ -116,6 +116,17 @@ class C: get = os.stat
 print(C().get("work/f").st_size, functools.partial(os.stat, "work/f")().st_size)
 print(isinstance(5, subprocess.Popen), issubclass(type("X", (subprocess.Popen,), {}), subprocess.Popen), repr(os.stat))
 """,
+    "what a guarded function is": """
+import copy, functools, inspect, operator, pickle, posix, types, weakref, _thread, _imp, signal, _signal, os
+for m, names in (posix, "open stat lstat access readlink statvfs pathconf mkfifo mknod mkdir listdir nice setsid setuid execve"), (_thread, "start_new_thread"), (_imp, "create_builtin create_dynamic _fix_co_filename"):
+    for name in names.split():
+        f = getattr(m, name)
+        print(name, type(f), isinstance(f, types.BuiltinFunctionType), inspect.isbuiltin(f), inspect.isroutine(f), repr(f), f.__module__, f.__qualname__,
+              f.__self__, (f.__doc__ or "")[:40], f.__text_signature__, pickle.loads(pickle.dumps(f)) is f, copy.deepcopy(f) is f, f is getattr(os, name, f),
+              hash(f) == hash(getattr(m, name)), f == operator.attrgetter(name)(m), weakref.ref(f)() is f, [a for a in dir(f) if a not in dir(len)])
+print(os.stat in os.supports_dir_fd, os.stat in os.supports_fd, os.stat in os.supports_follow_symlinks, os.open in os.supports_dir_fd)
+print(functools.partial(os.stat, "work/f")().st_size, [s.st_size for s in map(os.stat, ["work/f"])])
+""",
     "replaced functions": """
 import importlib, unittest.mock as mock
 def mine(*a): return "mine"

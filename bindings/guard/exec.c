@@ -119,7 +119,7 @@ static PyObject *descriptors(PyObject *given) {
 
 /* With a preexec_fn and the process's own environment, the program gets what that function makes of the environment: so ours
  * goes into it, for the time of the fork. */
-static PyObject *by_environ(PyObject *original, PyObject **args, Py_ssize_t n, PyObject *list) {
+static PyObject *by_environ(const psb_original *original, PyObject **args, Py_ssize_t n, PyObject *list) {
     static const char *const names[] = {"LD_PRELOAD", "PYSANDBOXES_BOOT"};
     char *before[2];
     PyObject *result = NULL;
@@ -135,7 +135,7 @@ static PyObject *by_environ(PyObject *original, PyObject **args, Py_ssize_t n, P
         ok = setenv(names[i - PyList_GET_SIZE(list) + 2], value, 1) == 0;
     }
     if (ok)
-        result = PyObject_Vectorcall(original, args, (size_t)n, NULL);
+        result = psb_call_original(original, args, n, NULL);
     else
         PyErr_NoMemory();
     for (int i = 0; i < 2; i++) {
@@ -194,11 +194,11 @@ static int candidates(PyObject *list) {
     return rc;
 }
 
-PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+PyObject *psb_fork_exec(PSB_CALL) {
+    (void)door;
     PyObject *copy[32];
     if (!psb.active || n < 6 || n > 32 || kwnames)
-        return PyObject_Vectorcall(original, args, nargsf, kwnames);
+        return psb_call_original(original, args, n, kwnames);
     if (psb.enforce && candidates(args[1]) < 0)
         return NULL;
     memcpy(copy, args, sizeof(PyObject *) * (size_t)n);
@@ -209,7 +209,7 @@ PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf
         result = by_environ(original, copy, n, env);
     } else if (env) {
         copy[5] = env;
-        result = PyObject_Vectorcall(original, copy, (size_t)n, NULL);
+        result = psb_call_original(original, copy, n, NULL);
     }
     Py_XDECREF(fds);
     Py_XDECREF(env);

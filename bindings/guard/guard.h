@@ -1,7 +1,7 @@
 /* The guard: what holds the policy inside a sandboxed interpreter.
  *
  * C only, no Go runtime: see docs/implementation.md for why. It consists of an audit hook (hook.c), shims on
- * functions that raise no event or too little of one (shim.c, import.c), a read-only snapshot of what is allowed
+ * functions that raise no event or too little of one (patch.c, shim.c, import.c), a read-only snapshot of what is allowed
  * (boot.c, table.c), and a socket on which everything else is asked of the Go engine in the supervisor (ask.c).
  *
  * Locking: everything that touches Python objects, the verdict cache or the question socket runs with the GIL held.
@@ -235,17 +235,42 @@ typedef struct psb_grant {
 } psb_grant;
 extern __thread psb_grant *psb_grants;
 
-/* ---- shim.c ----------------------------------------------------------------------------------------------------- */
+/* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_shim_kind { SHIM_CALL, SHIM_FILE, SHIM_ENV, SHIM_FORK_EXEC, SHIM_IMPORT, SHIM_FIND_AND_LOAD, SHIM_CREATE, SHIM_DYNAMIC, SHIM_SOCKET, SHIM_LISTDIR, SHIM_MKDIR, SHIM_SEMAPHORE };
-PyObject *psb_shim_new(enum psb_shim_kind kind, PyObject *original, int call, const char *spec);
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE };
+
+typedef struct {
+    enum psb_door_kind kind;
+    int call;         /* of the registry, or -1 */
+    const char *spec; /* of a path function, or NULL */
+    const char *name; /* what the function calls itself; as long as the process lives */
+} psb_door;
+
+/* What stands behind a door, for one call: a Python function, or a C function with what it was called with. */
+typedef struct {
+    PyObject *function; /* NULL: the C function below */
+    int convention;
+    PyCFunction c;
+    PyObject *self;
+    PyTypeObject *cls;
+    PyObject *const *given; /* the arguments as they came: where they are unchanged, so are tuple and dict */
+    PyObject *given_names, *tuple, *dict;
+} psb_original;
+
+#define PSB_CALL const psb_door *door, const psb_original *original, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
+typedef PyObject *(*psb_pass)(PSB_CALL);
+PyObject *psb_pass_door(PSB_CALL);
+PyObject *psb_call_original(const psb_original *original, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+int psb_patch(PyMethodDef *def, enum psb_door_kind kind, int call, const char *spec); /* 0, or -1 with an exception */
+PyObject *psb_shim_new(enum psb_door_kind kind, PyObject *function, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
-PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
-PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
-PyObject *psb_create_dynamic(PyObject *original, int call, PyObject *const *args, size_t nargsf, PyObject *kwnames);
-PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
-PyObject *psb_fork_exec(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
-PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *psb_call_file(PSB_CALL);
+PyObject *psb_import_call(PSB_CALL);
+PyObject *psb_find_and_load(PSB_CALL);
+PyObject *psb_create_dynamic(PSB_CALL);
+PyObject *psb_create_module(PSB_CALL);
+PyObject *psb_fork_exec(PSB_CALL);
+PyObject *psb_socket_init(PSB_CALL);
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
 int psb_env_read(PyObject *key);

@@ -201,8 +201,8 @@ static PyObject *import_exactly(PyObject *written, PyObject *const *got, long le
     return result;
 }
 
-PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+PyObject *psb_import_call(PSB_CALL) {
+    (void)door;
     static const char *const names[] = {"name", "globals", "locals", "fromlist", "level"};
     PyObject *got[5] = {0};
     bool odd = n > 5;
@@ -218,7 +218,7 @@ PyObject *psb_import_call(PyObject *original, PyObject *const *args, size_t narg
             got[j] = args[n + k];
     }
     if (odd || !got[0] || !PyUnicode_Check(got[0]))
-        return PyObject_Vectorcall(original, args, nargsf, kwnames); /* raises */
+        return psb_call_original(original, args, n, kwnames); /* raises */
     /* Taken once, as exact types: a str subclass or an __index__ cannot change its mind. */
     PyObject *index = got[4] ? PyNumber_Index(got[4]) : PyLong_FromLong(0);
     int overflow = 0;
@@ -288,10 +288,10 @@ static void explain_missing(PyObject *name) {
     refused_folder[0] = 0;
 }
 
-PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+PyObject *psb_find_and_load(PSB_CALL) {
+    (void)door;
     if (n < 1 || !PyUnicode_CheckExact(args[0]))
-        return PyObject_Vectorcall(original, args, nargsf, kwnames);
+        return psb_call_original(original, args, n, kwnames);
     PyObject *name = args[0];
     Py_ssize_t len;
     const char *s;
@@ -300,7 +300,7 @@ PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t na
     Py_XDECREF(hold);
     if (rc < 0)
         return NULL;
-    PyObject *module = PyObject_Vectorcall(original, args, nargsf, kwnames);
+    PyObject *module = psb_call_original(original, args, n, kwnames);
     if (!module) {
         if (psb.phase == PSB_PHASE_USER && !psb.learn)
             explain_missing(name);
@@ -312,8 +312,9 @@ PyObject *psb_find_and_load(PyObject *original, PyObject *const *args, size_t na
 }
 
 /* _imp.create_builtin(spec): a builtin module made anew comes without shims. */
-PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    PyObject *module = PyObject_Vectorcall(original, args, nargsf, kwnames);
+PyObject *psb_create_module(PSB_CALL) {
+    PyObject *module = psb_call_original(original, args, n, kwnames);
+    (void)door;
     if (!module || !PyModule_Check(module))
         return module;
     PyObject *name = PyModule_GetNameObject(module);
@@ -329,28 +330,28 @@ PyObject *psb_create_module(PyObject *original, PyObject *const *args, size_t na
 
 /* _imp.create_dynamic(spec[, file]): an extension's code. The import system may load what is there to be imported; what the
  * program could have written itself is native code of its own, and needs that grant. */
-PyObject *psb_create_dynamic(PyObject *original, int call, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+PyObject *psb_create_dynamic(PSB_CALL) {
     static __thread char literal[PSB_PATH_MAX], text[PSB_PATH_MAX];
-    size_t n;
-    if (psb_call_check(call, "_imp.create_dynamic") < 0)
+    size_t len;
+    if (psb_call_check(door->call, "_imp.create_dynamic") < 0)
         return NULL;
-    PyObject *origin = PyVectorcall_NARGS(nargsf) >= 1 ? PyObject_GetAttrString(args[0], "origin") : NULL;
+    PyObject *origin = n >= 1 ? PyObject_GetAttrString(args[0], "origin") : NULL;
     if (!origin || !PyUnicode_CheckExact(origin)) { /* what the original reads it does not read the same twice */
         Py_XDECREF(origin);
         PyErr_Clear();
-        if (psb_call_ask(call, "_imp.create_dynamic") < 0)
+        if (psb_call_ask(door->call, "_imp.create_dynamic") < 0)
             return NULL;
-        return psb_create_module(original, args, nargsf, kwnames);
+        return psb_create_module(door, original, args, n, kwnames);
     }
     PyObject *bytes = PyUnicode_EncodeFSDefault(origin);
-    bool written = bytes && psb_path_literal(-1, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), literal, &n) &&
-                   psb_path_resolve(literal, true, text, &n) && psb_file_writable(text, n) && !psb_file_in_runtime(text, n);
+    bool written = bytes && psb_path_literal(-1, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), literal, &len) &&
+                   psb_path_resolve(literal, true, text, &len) && psb_file_writable(text, len) && !psb_file_in_runtime(text, len);
     PyErr_Clear();
     Py_XDECREF(bytes);
     Py_DECREF(origin);
-    if (written && psb_call_ask(call, "_imp.create_dynamic") < 0)
+    if (written && psb_call_ask(door->call, "_imp.create_dynamic") < 0)
         return NULL;
-    return psb_create_module(original, args, nargsf, kwnames);
+    return psb_create_module(door, original, args, n, kwnames);
 }
 
 /* The event `import` of an extension carries the file that is about to be loaded, which a spec of the program's own may

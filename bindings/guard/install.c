@@ -1,4 +1,4 @@
-/* Where the shims go, and when: the base ones before site, a module's own ones when that module is made. */
+/* Which functions are guarded, and when: the base ones before site, a module's own ones when that module is made. */
 #include "guard.h"
 
 #include <fcntl.h>
@@ -7,40 +7,58 @@
 #include "registry.inc"
 
 /* Most are only judged. */
-static enum psb_shim_kind kind_of(const char *module, const char *attr) {
+static enum psb_door_kind kind_of(const char *module, const char *attr) {
     if (strcmp(module, "_posixsubprocess") == 0 && strcmp(attr, "fork_exec") == 0)
-        return SHIM_FORK_EXEC;
+        return DOOR_FORK_EXEC;
     if (strcmp(module, "_imp") == 0 && strcmp(attr, "create_dynamic") == 0)
-        return SHIM_DYNAMIC;
-    return SHIM_CALL;
+        return DOOR_DYNAMIC;
+    return DOOR_CALL;
 }
 
-/* Is it the module's own? A program may put a function of its own in the place of one; that calls ours, or calls nothing. */
-static bool original(PyObject *o, PyObject *module) {
-    return PyCFunction_Check(o) || (PyFunction_Check(o) && PyFunction_GET_GLOBALS(o) == PyModule_GetDict(module));
+/* The definition of a C function that is the module's own: a program may have put any function into any module. */
+static PyMethodDef *definition(PyObject *o, const char *module) {
+    PyObject *self = PyCFunction_Check(o) ? PyCFunction_GET_SELF(o) : NULL;
+    PyModuleDef *home = self && PyModule_Check(self) ? PyModule_GetDef(self) : NULL;
+    PyErr_Clear();
+    if (!home || !home->m_methods || !home->m_name || strcmp(home->m_name, module) != 0)
+        return NULL;
+    PyMethodDef *def = ((PyCFunctionObject *)o)->m_ml;
+    for (PyMethodDef *m = home->m_methods; m->ml_name; m++)
+        if (m == def)
+            return def;
+    return NULL;
 }
 
-static int replace(PyObject *module, PyObject *holder, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
+static int shim(PyObject *holder, const char *attr, PyObject *old, enum psb_door_kind kind, int call, const char *spec) {
+    PyObject *s = psb_shim_new(kind, old, call, spec);
+    int rc = s ? PyObject_SetAttrString(holder, attr, s) : -1;
+    Py_XDECREF(s);
+    return rc;
+}
+
+/* Guards what stands under attr: in place where that is a C function, else by a shim. A function of the program's own is left
+ * alone: it calls ours, or calls nothing. */
+static int replace(const char *name, PyObject *module, PyObject *holder, const char *attr, enum psb_door_kind kind, int call, const char *spec) {
     PyObject *old = PyObject_GetAttrString(holder, attr);
     if (!old) { /* not in this version */
         PyErr_Clear();
         return 0;
     }
     int rc = 0;
-    if (!psb_is_shim(old) && original(old, module)) {
-        PyObject *s = psb_shim_new(kind, old, call, spec);
-        rc = s ? PyObject_SetAttrString(holder, attr, s) : -1;
-        Py_XDECREF(s);
-    }
+    PyMethodDef *def = definition(old, name);
+    if (def)
+        rc = psb_patch(def, kind, call, spec);
+    if (rc == 0 && !psb_is_shim(old) && (kind == DOOR_IMPORT ? def != NULL : PyFunction_Check(old) && PyFunction_GET_GLOBALS(old) == PyModule_GetDict(module)))
+        rc = shim(holder, attr, old, kind, call, spec);
     Py_DECREF(old);
     return rc;
 }
 
 /* attr may reach into a class: "Popen.__init__". */
-static int replace_path(PyObject *module, const char *attr, enum psb_shim_kind kind, int call, const char *spec) {
+static int replace_path(const char *name, PyObject *module, const char *attr, enum psb_door_kind kind, int call, const char *spec) {
     const char *dot = strchr(attr, '.');
     if (!dot)
-        return replace(module, module, attr, kind, call, spec);
+        return replace(name, module, module, attr, kind, call, spec);
     char first[64];
     size_t n = (size_t)(dot - attr);
     if (n >= sizeof first)
@@ -57,7 +75,7 @@ static int replace_path(PyObject *module, const char *attr, enum psb_shim_kind k
         PyObject *own = PyObject_GetAttrString(cls, "__dict__");
         PyObject *there = own ? PyMapping_GetItemString(own, dot + 1) : NULL;
         if (there)
-            rc = replace(module, cls, dot + 1, kind, call, spec);
+            rc = replace(name, module, cls, dot + 1, kind, call, spec);
         else
             PyErr_Clear();
         Py_XDECREF(there);
@@ -79,29 +97,29 @@ static int install(const char *m, PyObject *module) {
     for (int i = 0; PSB_CALL_SHIMS[i].module; i++) {
         const psb_shim_row *row = &PSB_CALL_SHIMS[i];
         if (strcmp(row->module, m) == 0 &&
-            replace_path(module, row->attr, kind_of(m, row->attr), row->call, NULL) < 0)
+            replace_path(m, module, row->attr, kind_of(m, row->attr), row->call, NULL) < 0)
             return -1;
     }
     for (int i = 0; PSB_FILE_SHIMS[i].module; i++) {
         const psb_shim_row2 *row = &PSB_FILE_SHIMS[i];
-        if (strcmp(row->module, m) == 0 && replace_path(module, row->attr, SHIM_FILE, -1, row->spec) < 0)
+        if (strcmp(row->module, m) == 0 && replace_path(m, module, row->attr, DOOR_FILE, -1, row->spec) < 0)
             return -1;
     }
-    if (strcmp(m, "_imp") == 0 && replace(module, module, "create_builtin", SHIM_CREATE, -1, NULL) < 0)
+    if (strcmp(m, "_imp") == 0 && replace(m, module, module, "create_builtin", DOOR_CREATE, -1, NULL) < 0)
         return -1;
-    if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(module, module, "mkdir", SHIM_MKDIR, -1, NULL) < 0)
+    if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(m, module, module, "mkdir", DOOR_MKDIR, -1, NULL) < 0)
         return -1;
-    if (strcmp(m, "posix") == 0 && replace(module, module, "listdir", SHIM_LISTDIR, -1, NULL) < 0)
+    if (strcmp(m, "posix") == 0 && replace(m, module, module, "listdir", DOOR_LISTDIR, -1, NULL) < 0)
         return -1;
-    if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(module, "socket.__init__", SHIM_SOCKET, -1, NULL) < 0)
+    if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(m, module, "socket.__init__", DOOR_SOCKET, -1, NULL) < 0)
         return -1;
-    if (psb.learn && strcmp(m, "os") == 0 && replace_path(module, "_Environ.__getitem__", SHIM_ENV, -1, NULL) < 0)
+    if (psb.learn && strcmp(m, "os") == 0 && replace_path(m, module, "_Environ.__getitem__", DOOR_ENV, -1, NULL) < 0)
         return -1;
-    if (strcmp(m, "multiprocessing.synchronize") == 0 && replace_path(module, "SemLock.__init__", SHIM_SEMAPHORE, -1, NULL) < 0)
+    if (strcmp(m, "multiprocessing.synchronize") == 0 && replace_path(m, module, "SemLock.__init__", DOOR_SEMAPHORE, -1, NULL) < 0)
         return -1;
     if (strcmp(m, "subprocess") == 0 && always_fork_exec(module) < 0)
         return -1;
-    if (strcmp(m, "builtins") == 0 && replace(module, module, "__import__", SHIM_IMPORT, -1, NULL) < 0)
+    if (strcmp(m, "builtins") == 0 && replace(m, module, module, "__import__", DOOR_IMPORT, -1, NULL) < 0)
         return -1;
     return 0;
 }
@@ -144,7 +162,7 @@ int psb_install_base(void) {
     if (!importlib || !external || !PyDict_GetItemString(modules, "builtins") || !PyDict_GetItemString(modules, "posix"))
         return 0;
     done = true;
-    if (install_all_loaded(modules) < 0 || replace(importlib, importlib, "_find_and_load", SHIM_FIND_AND_LOAD, -1, NULL) < 0) {
+    if (install_all_loaded(modules) < 0 || replace("_frozen_importlib", importlib, importlib, "_find_and_load", DOOR_FIND_AND_LOAD, -1, NULL) < 0) {
         PyErr_Clear();
         PyErr_SetString(PyExc_RuntimeError, "pysandboxes: the guard could not put its shims in");
         return -1;

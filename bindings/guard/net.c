@@ -238,8 +238,8 @@ static int resolve(PyObject *host, PyObject *port) {
 /* socket.socket.__init__ where no net rule exists. The kernel refuses the socket itself then, and the refusal could not say
  * which address was wanted: the program gets an object over a nameless local socket, which reaches nothing, and its
  * connect, bind or sendto is refused by the address. */
-PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+PyObject *psb_socket_init(PSB_CALL) {
+    (void)door;
     static const char *const names[] = {"self", "family", "type", "proto", "fileno"};
     PyObject *got[5] = {0};
     for (Py_ssize_t i = 0; i < n && i < 5; i++)
@@ -254,11 +254,11 @@ PyObject *psb_socket_init(PyObject *original, PyObject *const *args, size_t narg
     bool inet = family == -1 || family == AF_INET || family == AF_INET6;
     int kind = type == -1 ? SOCK_STREAM : (int)type & 0xf;
     if (n > 5 || !got[0] || !inet || (got[4] && got[4] != Py_None) || (kind != SOCK_STREAM && kind != SOCK_DGRAM))
-        return PyObject_Vectorcall(original, args, nargsf, kwnames);
+        return psb_call_original(original, args, n, kwnames);
     int fd = socket(AF_UNIX, kind | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
-    PyObject *result = PyObject_CallFunction(original, "Oiili", got[0], family == -1 ? AF_INET : (int)family, kind, 0L, fd);
+    PyObject *result = PyObject_CallFunction(original->function, "Oiili", got[0], family == -1 ? AF_INET : (int)family, kind, 0L, fd);
     if (!result)
         close(fd);
     return result;

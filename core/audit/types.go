@@ -18,7 +18,8 @@ const (
 // Categories lists them in the order of docs and templates.
 var Categories = []Category{ProcessExec, ProcessControl, Privileges, Threads, Native, Introspection, DynamicCode, Deserialization}
 
-// Target is a function that the guard replaces by a shim: a module and a path inside it, dots for class attributes.
+// Target is a function that the guard stands before, in place where it is C, by a shim where it is Python: a module and a
+// path inside it, dots for class attributes.
 type Target struct{ Module, Attr string }
 
 // Call is a sensitive function: one thing that `python-api=` can grant.
