@@ -27,6 +27,8 @@ var nativeCalls = []Call{
 	{Name: "cffi.FFI.dlopen", Aliases: []string{"cffi.api.FFI.dlopen", "cffi.FFI"}, Category: Native, Shim: []Target{{"cffi.api", "FFI.dlopen"}}, Outer: true, Why: "no event"},
 	{Name: "cffi.FFI.verify", Aliases: []string{"cffi.api.FFI.verify"}, Category: Native, Shim: []Target{{"cffi.api", "FFI.verify"}}, Why: "no event; compiles and loads C"},
 	{Name: "_cffi_backend.load_library", Category: Native, Shim: []Target{{"_cffi_backend", "load_library"}}, Why: "no event"},
+	{Name: "_tkinter.create", Aliases: []string{"tkinter.Tk", "tkinter.Tcl"}, Category: Native, Shim: []Target{{"_tkinter", "create"}},
+		Why: "no event; an interpreter of Tcl, whose commands start programs and open files"},
 	{Name: "_imp.create_dynamic", Category: Native, Shim: []Target{{"_imp", "create_dynamic"}}, StdlibFree: true, Why: "loads an extension from a path; the import system does it for granted imports"},
 	{Name: "_imp.exec_dynamic", Category: Native, Shim: []Target{{"_imp", "exec_dynamic"}}, StdlibFree: true, Why: "runs an extension's code again, on a dict of the caller's"},
 	{Name: "_imp.exec_builtin", Category: Native, Shim: []Target{{"_imp", "exec_builtin"}}, StdlibFree: true, Why: "the same for a builtin module"},

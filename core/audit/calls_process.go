@@ -39,6 +39,8 @@ var privilegeCalls = []Call{
 	{Name: "os.chroot", Aliases: twin("chroot"), Category: Privileges, Shim: posix("chroot"), Why: "no event; paths mean other files afterwards"},
 	{Name: "os.setns", Aliases: twin("setns"), Category: Privileges, Shim: posix("setns"), Since: "3.12", Why: "no event; joins another namespace"},
 	{Name: "os.unshare", Aliases: twin("unshare"), Category: Privileges, Shim: posix("unshare"), Since: "3.12", Why: "no event; new namespaces widen what the kernel offers"},
+	{Name: "time.clock_settime", Aliases: []string{"time.clock_settime_ns"}, Category: Privileges,
+		Shim: []Target{{"time", "clock_settime"}, {"time", "clock_settime_ns"}}, Why: "no event; the clock of the machine"},
 	{Name: "socket.sethostname", Aliases: []string{"_socket.sethostname"}, Category: Privileges, Event: "socket.sethostname", Why: "the name of the machine"},
 	{Name: "spwd.getspnam", Category: Privileges, Shim: []Target{{"spwd", "getspnam"}}, Until: "3.12", Why: "no event; the C library reads the passwords of the machine"},
 	{Name: "spwd.getspall", Category: Privileges, Shim: []Target{{"spwd", "getspall"}}, Until: "3.12", Why: "no event; the C library reads the passwords of the machine"},

@@ -45,6 +45,7 @@ var FileShims = []FileShim{
 	{Target{"readline", "write_history_file"}, "w0", "opened by the C library"},
 	{Target{"readline", "append_history_file"}, "w1", "opened by the C library"},
 	{Target{"_sqlite3", "connect"}, "n0", "its event may hold a path object"}, {Target{"sqlite3", "connect"}, "n0", "its event may hold a path object"},
+	{Target{"_ssl", "_test_decode_cert"}, "o0", "no event; opened by OpenSSL"},
 	{Target{"_dbm", "open"}, "o0", "opened by the C library"},
 	{Target{"_gdbm", "open"}, "o0", "opened by the C library"},
 }

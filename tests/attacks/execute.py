@@ -180,4 +180,14 @@ CASES: list[Attack] = [
         grants="expose-rw=./work",
         alone=True,
     ),
+    execute(
+        "an interpreter of Tcl",
+        """
+        try: import _tkinter
+        except ImportError: absent('it was not built')
+        try: print(_tkinter.create(None, 'x', 'Tk', 0, 1, 0).eval('exec echo ESCAPED'))
+        except _tkinter.TclError: absent('the library of Tcl is not here')
+    """,
+        kind="native",
+    ),
 ]

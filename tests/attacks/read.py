@@ -346,4 +346,13 @@ CASES: list[Attack] = [
         except ssl.SSLError: print('ESCAPED')
     """,
     ),
+    read(
+        "decoder of certificates",
+        """
+        import _ssl
+        try: _ssl._test_decode_cert(SECRET)
+        except _ssl.SSLError as e: print('ESCAPED' if 'decoding' in str(e) else 'no')
+    """,
+        kind="native",
+    ),
 ]
