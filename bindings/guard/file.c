@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Standard library modules that look for files on their own account: refused without a question and without a record. */
 static const char *const QUIET[] = {"linecache.py", "tokenize.py", "traceback.py", "ast.py", "site.py", "<frozen site>", NULL};
@@ -93,6 +94,17 @@ static int ask_file(const char *path, size_t n, int need, const char *event, PyO
     return psb_raise(&a, subject);
 }
 
+/* What is not there cannot be taken away: where a program may look, it is told so as it would be without a sandbox, rather
+ * than that it may not write. Said here and not by the call, which would find what comes into being in between. */
+static bool nothing_to_remove(const char *path, size_t n, const char *event, PyObject *subject) {
+    struct stat st;
+    if ((strcmp(event, "os.remove") != 0 && strcmp(event, "os.rmdir") != 0) || !psb_file_allowed(path, n, PSB_READ) ||
+        lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+        return false;
+    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, subject);
+    return true;
+}
+
 /* What the snapshot does not allow: to be learned, or refused without a word, or asked. Looking at frames may start a garbage
  * collection (3.11), and a finalizer may open files itself: so the path is no longer in a buffer that those would share. */
 static int undecided(PyObject *canonical, int need, bool metadata, const char *event, PyObject *subject) {
@@ -102,6 +114,8 @@ static int undecided(PyObject *canonical, int need, bool metadata, const char *e
         learn_file(path, n, need, metadata, event);
         return 0;
     }
+    if (nothing_to_remove(path, n, event, subject))
+        return -1;
     if (!quiet_caller())
         return ask_file(path, n, need, event, subject);
     if (!(need & PSB_WRITE))
