@@ -151,6 +151,22 @@ import sqlite3, pathlib
 for a, k in [((":memory:",), {}), (("",), {}), ((pathlib.Path("work/a.db"),), {}), ((b"work/b.db",), {}), (("file:work/c.db",), {"uri": True}), (("file:work/c.db?mode=ro",), {"uri": True}), (("file:x?mode=memory&cache=shared",), {"uri": True}), ((), {"database": "work/d.db"}), ((5,), {}), ((), {}), (("work/d",), {})]:
     show(lambda *a, **k: sqlite3.connect(*a, **k).execute("select 1").fetchall(), *a, **k)
 """,
+    "terminals": """
+import fcntl, termios, tty
+m, s = os.openpty()
+print(os.isatty(s), os.ttyname(s).startswith("/dev/pts/"), len(termios.tcgetattr(s)), fcntl.ioctl(s, termios.TIOCGWINSZ, bytes(8)))
+again = os.open(os.ttyname(s), os.O_RDWR | os.O_NOCTTY)
+tty.setraw(again)
+print(os.isatty(again), os.write(again, b"x"), os.read(m, 1))
+""",
+    "removing what is not there": """
+import pathlib
+lib = os.path.dirname(os.__file__)
+for p in lib + "/none", os.fsencode(lib + "/none"), pathlib.Path(lib, "none"), lib + "/os.py/none":
+    show(os.unlink, p); show(os.remove, p); show(os.rmdir, p)
+show(pathlib.Path(lib, "none").unlink, missing_ok=True)
+show(os.unlink, "none", dir_fd=os.open(lib, os.O_RDONLY))
+""",
     "recursion": """
 sys.setrecursionlimit(1000)
 class F:
@@ -174,6 +190,8 @@ python-api=ALLOW:threads
 python-api=ALLOW:deserialization
 expose-rw=./work
 expose-ro=./program.py
+expose-rw=/dev/ptmx
+expose-rw=/dev/pts
 """
 
 

@@ -96,7 +96,11 @@ func ruleFor(r plan.Rule, handled landlock.AccessFSSet) (landlock.Rule, error) {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		// Devices and sockets beneath a folder are reached by a rule of their own only.
+		// Devices and sockets beneath a folder are reached by a rule of their own only. Pseudo-terminals come and go, so
+		// that only their folder can be named; it holds nothing else, and typing into one is refused by seccomp.
+		if r.Access&plan.Device != 0 && holdsTerminals(r.Path) {
+			access |= ll.AccessFSIoctlDev
+		}
 	case unix.S_IFSOCK:
 		access &= fileRights
 		if r.Access&plan.Write != 0 {
@@ -119,6 +123,12 @@ func ruleFor(r plan.Rule, handled landlock.AccessFSSet) (landlock.Rule, error) {
 		rule = rule.IgnoreIfMissing()
 	}
 	return rule, nil
+}
+
+// holdsTerminals tells the folder of the pseudo-terminals by its file system.
+func holdsTerminals(path string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(path, &fs) == nil && fs.Type == unix.DEVPTS_SUPER_MAGIC
 }
 
 // degraded says what this kernel could not hold, for the start's log.
