@@ -176,6 +176,20 @@ static PyObject *instance(const char *name, psb_answer *a, PyObject *subject, Py
     return PyObject_CallFunction(cls, "O", text);
 }
 
+/* The builtin that plain Python would raise, with the refusal as its text. */
+static void raise_builtin(const psb_answer *a, PyObject *subject, PyObject *text) {
+    PyObject *const by_code[] = {PyExc_RuntimeError,         PyExc_FileNotFoundError, PyExc_PermissionError, PyExc_ConnectionRefusedError,
+                                 PyExc_ModuleNotFoundError, PyExc_PermissionError,   PyExc_PermissionError, PyExc_RuntimeError};
+    PyObject *cls = by_code[a->exc >= 0 && a->exc <= 7 ? a->exc : 7], *exc = NULL;
+    if (cls == PyExc_ModuleNotFoundError)
+        PyErr_SetImportErrorSubclass(cls, text, subject && PyUnicode_Check(subject) ? subject : NULL, NULL);
+    else if (cls == PyExc_RuntimeError || !a->err)
+        PyErr_SetObject(cls, text);
+    else if ((exc = subject ? PyObject_CallFunction(cls, "iOO", a->err, text, subject) : PyObject_CallFunction(cls, "iO", a->err, text)))
+        PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
+    Py_XDECREF(exc);
+}
+
 int psb_raise(psb_answer *a, PyObject *subject) {
     static const char *const by_code[] = {"SandBoxError", "RuleFileNotFoundError", "RulePermissionError",
                                           "RuleSocketConnectionRefusedError", "RuleModuleNotFoundError",
@@ -187,7 +201,7 @@ int psb_raise(psb_answer *a, PyObject *subject) {
     if (!text)
         goto done;
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) { /* the classes belong to the main interpreter */
-        PyErr_SetObject(PyExc_PermissionError, text);
+        raise_builtin(a, subject, text);
         goto done;
     }
     exc = instance(by_code[a->exc >= 0 && a->exc <= 7 ? a->exc : 7], a, subject, text);

@@ -139,6 +139,17 @@ int psb_install_module(PyObject *name, PyObject *module) {
     return def && def->m_name && (!m || strcmp(def->m_name, m) != 0) ? install(def->m_name, module) : 0;
 }
 
+/* An interpreter that has its shims says so in a dict of its own, which Python code does not see. */
+static bool is_installed(PyInterpreterState *interpreter) {
+    PyObject *dict = PyInterpreterState_GetDict(interpreter);
+    return dict && PyDict_GetItemString(dict, "pysandboxes.installed");
+}
+
+static bool note_installed(PyInterpreterState *interpreter) {
+    PyObject *dict = PyInterpreterState_GetDict(interpreter);
+    return dict && PyDict_SetItemString(dict, "pysandboxes.installed", Py_True) == 0;
+}
+
 static int install_all_loaded(PyObject *modules) {
     PyObject *items = PyDict_Items(modules);
     int rc = items ? 0 : -1;
@@ -151,18 +162,21 @@ static int install_all_loaded(PyObject *modules) {
     return rc;
 }
 
-/* Called at import events: does nothing until the import system stands, then its work once. */
+/* Called at import events: does nothing until the interpreter's import system stands, then its work once in each. */
 int psb_install_base(void) {
-    static bool done;
-    if (done || PyInterpreterState_Get() != PyInterpreterState_Main())
+    static bool main_done;
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    bool main = interpreter == PyInterpreterState_Main();
+    if (main ? main_done : is_installed(interpreter))
         return 0;
     PyObject *modules = PyImport_GetModuleDict();
     PyObject *importlib = modules ? PyDict_GetItemString(modules, "_frozen_importlib") : NULL;
     PyObject *external = modules ? PyDict_GetItemString(modules, "_frozen_importlib_external") : NULL;
     if (!importlib || !external || !PyDict_GetItemString(modules, "builtins") || !PyDict_GetItemString(modules, "posix"))
         return 0;
-    done = true;
-    if (install_all_loaded(modules) < 0 || replace("_frozen_importlib", importlib, importlib, "_find_and_load", DOOR_FIND_AND_LOAD, -1, NULL) < 0) {
+    main_done |= main;
+    if (!note_installed(interpreter) || install_all_loaded(modules) < 0 ||
+        replace("_frozen_importlib", importlib, importlib, "_find_and_load", DOOR_FIND_AND_LOAD, -1, NULL) < 0) {
         PyErr_Clear();
         PyErr_SetString(PyExc_RuntimeError, "pysandboxes: the guard could not put its shims in");
         return -1;

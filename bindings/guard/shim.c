@@ -1,12 +1,13 @@
 /* Shims: objects that stand in the place of a function that is written in Python (and of builtins.__import__, which the
  * interpreter passes by when it meets its own).
  *
- * The function is kept in a C field that nothing in Python can read: no attribute, no closure, no gc traversal, and the
- * function itself is taken out of the collector's lists so that gc.get_objects() does not name it.
+ * The function is kept in a C field that nothing in Python can read: no attribute, no closure, no gc traversal, and in the
+ * main interpreter the function itself is taken out of the collector's lists so that gc.get_objects() does not name it.
  */
 #include "guard.h"
 
 #include <string.h>
+#include <structmember.h>
 
 typedef struct {
     PyObject_HEAD
@@ -17,9 +18,10 @@ typedef struct {
     psb_door door;
 } shim;
 
-static PyTypeObject shim_type;
+static PyObject *shim_get(PyObject *self, PyObject *obj, PyObject *type);
 
-bool psb_is_shim(PyObject *o) { return Py_TYPE(o) == &shim_type; }
+/* Each interpreter has the type of its own; they have this function in common. */
+bool psb_is_shim(PyObject *o) { return Py_TYPE(o)->tp_descr_get == shim_get; }
 
 static PyObject *shim_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     psb_original original = {.function = ((shim *)self)->function};
@@ -56,18 +58,62 @@ static PyGetSetDef shim_getset[] = {
     {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef shim_methods[] = {{"__reduce__", shim_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 
-static PyTypeObject shim_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "builtin_function_or_method",
-    .tp_basicsize = sizeof(shim),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .tp_vectorcall_offset = offsetof(shim, vectorcall),
-    .tp_call = PyVectorcall_Call,
-    .tp_descr_get = shim_get,
-    .tp_weaklistoffset = offsetof(shim, weakrefs),
-    .tp_repr = shim_repr,
-    .tp_getset = shim_getset,
-    .tp_methods = shim_methods,
+static PyMemberDef shim_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(shim, vectorcall), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(shim, weakrefs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+/* Only shims of sub-interpreters are tracked by the collector: they must end with their interpreter, and a function holds
+ * its module's dict, which holds the shim. */
+static int shim_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((shim *)self)->function);
+    return 0;
+}
+
+static int shim_clear(PyObject *self) {
+    (void)self; /* the module's dict and the function's globals are cleared: a shim never calls nothing */
+    return 0;
+}
+
+static void shim_dealloc(PyObject *self) {
+    shim *s = (shim *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (s->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    PyObject *held[] = {s->function, s->name, s->qualname, s->module, s->doc, s->self, s->signature};
+    PyObject_GC_Del(self);
+    if (PyObject_IS_GC(held[0]) && !PyObject_GC_IsTracked(held[0]))
+        PyObject_GC_Track(held[0]); /* as its own end expects it */
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        Py_XDECREF(held[i]);
+    Py_DECREF(type);
+}
+
+static PyType_Slot shim_slots[] = {{Py_tp_dealloc, shim_dealloc}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, shim_get},
+                                   {Py_tp_repr, shim_repr},       {Py_tp_getset, shim_getset},     {Py_tp_methods, shim_methods},
+                                   {Py_tp_members, shim_members},
+                                   {Py_tp_traverse, shim_traverse}, {Py_tp_clear, shim_clear},     {0, NULL}};
+static PyType_Spec shim_spec = {
+    .name = "builtins.builtin_function_or_method",
+    .basicsize = sizeof(shim),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = shim_slots,
 };
+
+/* The interpreter's own type, borrowed; it is kept where no Python code looks. */
+static PyTypeObject *shim_type(void) {
+    PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
+    PyObject *type = dict ? PyDict_GetItemString(dict, "pysandboxes.shim") : NULL;
+    if (!type && dict && (type = PyType_FromSpec(&shim_spec))) {
+        int rc = PyDict_SetItemString(dict, "pysandboxes.shim", type);
+        Py_DECREF(type);
+        if (rc < 0)
+            return NULL;
+    }
+    return (PyTypeObject *)type;
+}
 
 static PyObject *text_attribute(PyObject *o, const char *name) {
     PyObject *v = PyObject_GetAttrString(o, name);
@@ -135,11 +181,10 @@ done:
     return text;
 }
 
-/* Shims live as long as the process: they are immortal by an extra reference, like the functions they stand for. */
+/* A shim lives as long as the module or class that it was put into. */
 PyObject *psb_shim_new(enum psb_door_kind kind, PyObject *function, int call, const char *spec) {
-    if (PyType_Ready(&shim_type) < 0)
-        return NULL;
-    shim *s = PyObject_New(shim, &shim_type);
+    PyTypeObject *type = shim_type();
+    shim *s = type ? PyObject_GC_New(shim, type) : NULL;
     if (!s)
         return NULL;
     s->vectorcall = shim_vectorcall;
@@ -157,10 +202,12 @@ PyObject *psb_shim_new(enum psb_door_kind kind, PyObject *function, int call, co
     if (!s->name || !s->door.name) {
         PyErr_Clear();
         PyErr_SetString(PyExc_SystemError, "a shimmed function has no name");
+        Py_DECREF(s);
         return NULL;
     }
-    if (PyObject_IS_GC(function) && PyObject_GC_IsTracked(function))
+    if (PyInterpreterState_Get() != PyInterpreterState_Main())
+        PyObject_GC_Track(s);
+    else if (PyObject_IS_GC(function) && PyObject_GC_IsTracked(function))
         PyObject_GC_UnTrack(function);
-    Py_INCREF(s);
     return (PyObject *)s;
 }

@@ -34,7 +34,7 @@ var nativeCalls = []Call{
 	{Name: "_imp.exec_builtin", Category: Native, Shim: []Target{{"_imp", "exec_builtin"}}, StdlibFree: true, Why: "the same for a builtin module"},
 	{Name: "sqlite3.Connection.enable_load_extension", Category: Native, Event: "sqlite3.enable_load_extension", Why: "SQL may load libraries afterwards"},
 	{Name: "sqlite3.Connection.load_extension", Category: Native, Event: "sqlite3.load_extension", Why: "loads a library"},
-	{Name: "_xxsubinterpreters.create", Category: Native, Shim: []Target{{"_xxsubinterpreters", "create"}}, Until: "3.12", Why: "a fresh interpreter without shims"},
-	{Name: "_interpreters.create", Aliases: []string{"concurrent.interpreters.create", "interpreters.create"}, Category: Native, Shim: []Target{{"_interpreters", "create"}}, Since: "3.13", Why: "a fresh interpreter without shims"},
+	{Name: "_xxsubinterpreters.create", Category: Native, Shim: []Target{{"_xxsubinterpreters", "create"}}, Until: "3.12", Why: "a fresh interpreter: its objects are not those of the program, its threads are"},
+	{Name: "_interpreters.create", Aliases: []string{"concurrent.interpreters.create", "interpreters.create"}, Category: Native, Shim: []Target{{"_interpreters", "create"}}, Since: "3.13", Why: "a fresh interpreter: its objects are not those of the program, its threads are"},
 	{Name: "_testcapi.run_in_subinterp", Category: Native, Event: "cpython.PyInterpreterState_New", Why: "a fresh interpreter, by whatever way"},
 }
