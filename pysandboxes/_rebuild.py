@@ -50,6 +50,8 @@ def _build(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, 
     # By BaseException's own slots: a program's class may have covered them up.
     own = BaseException.__dict__
     records = [record for record in _list(descriptor, "denials") if isinstance(record, dict)]
+    if isinstance(exc, SandBoxError):
+        _word(exc, records)
     if records:
         exc.__dict__["denials" if isinstance(exc, SandBoxError) else CARRIED] = records
     for note in _list(descriptor, "notes"):
@@ -62,6 +64,21 @@ def _build(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, 
                 own[attribute].__set__(exc, _build(linked, None, depth + 1))
     own["__suppress_context__"].__set__(exc, descriptor.get("suppress") is True)
     return BaseException.with_traceback(exc, _traceback(_list(descriptor, "frames")))
+
+
+def _word(exc: SandBoxError, records: list[dict[str, Any]]) -> None:
+    """Leave a refusal the text, rule and lines to add of a denial that came with it, and none that the child made up.
+
+    What the records say was said by this side's engine (core/transport/vouch.go); attributes are the child's own words.
+    """
+    own = exc.__dict__
+    text = own.pop("text", None)
+    own.pop("rule", None)
+    own.pop("add", None)
+    for record in records:
+        if isinstance(text, str) and record.get("message") == text:
+            own.update(text=text, rule=_text(record, "rule"), add=_list(record, "add"))
+            return
 
 
 def _instance(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, Any]] | None, depth: int) -> BaseException:

@@ -119,7 +119,7 @@ func (c *Child) launch() error {
 		return err
 	}
 	if p.spec.WithCalls {
-		if c.conn, err = connect(fds[1], p.policy); err != nil {
+		if c.conn, err = connect(fds[1], p.policy, c.denials); err != nil {
 			_ = c.process.Kill()
 			_, _ = c.process.Wait()
 			return err

@@ -26,6 +26,7 @@ type denials struct {
 type denialKey struct{ layer, family, op, subject string }
 
 func (d *denials) add(one wire.Denial) {
+	one = one.Sent() // as the child will tell of it
 	key := denialKey{one.Layer, one.Family, one.Op, one.Subject}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,6 +44,16 @@ func (d *denials) add(one wire.Denial) {
 	}
 	d.seen[key] = &Denied{Denial: one, Count: 1}
 	d.order = append(d.order, key)
+}
+
+// vouch gives the refusal of this layer, family, operation and subject in the words in which it was made here.
+func (d *denials) vouch(layer, family, op, subject string) (wire.Denial, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if have := d.seen[denialKey{layer, family, op, subject}]; have != nil {
+		return have.Denial, true
+	}
+	return wire.Denial{}, false
 }
 
 // list gives the refusals in the order in which they first came.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/unpickle"
+	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
 // Options say what a connection lets through. Zero fields take the defaults named here.
@@ -20,6 +21,10 @@ type Options struct {
 	Version   string                      // the product version that READY must name; "" accepts any
 	Grace     time.Duration               // how long calls wait after end of file for Fail to give the reason; default 1 s
 	Stray     func(kind int, data []byte) // output of no call (STDOUT, STDERR; LOG as JSON), on the reading thread; must not block
+
+	// Vouch gives the refusal that a child tells of in the words in which it was made on this side; false: there was none. Without
+	// it no refusal is vouched for.
+	Vouch func(layer, family, op, subject string) (wire.Denial, bool)
 }
 
 // slice is the longest time in one system call: a signal that came just before it began is seen after this.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
 // Bounds of what a child says about an exception or a log record.
@@ -17,6 +19,7 @@ const (
 	maxText      = 64 << 10
 	maxValues    = 20_000
 	maxStructure = 1 << 20
+	maxDenials   = 256 // of one descriptor; our own child tells fewer
 )
 
 // shape is what a value of a descriptor must look like.
@@ -29,7 +32,7 @@ const (
 	boolValue
 	textsValue      // array of texts
 	framesValue     // array of [file, line, function, source]
-	mapsValue       // array of maps of any values
+	denialsValue    // array of maps: what the child says that it was refused
 	exceptionValue  // a descriptor, or nil
 	exceptionsValue // array of descriptors
 )
@@ -37,7 +40,7 @@ const (
 // descriptorFields is the descriptor of docs/implementation.md.
 var descriptorFields = map[string]shape{
 	"module": textValue, "qualname": textValue, "message": textValue, "base": boolValue, "frames": framesValue,
-	"denials": mapsValue, "notes": textsValue, "cause": exceptionValue, "context": exceptionValue, "suppress": boolValue,
+	"denials": denialsValue, "notes": textsValue, "cause": exceptionValue, "context": exceptionValue, "suppress": boolValue,
 	"exceptions": exceptionsValue,
 }
 
@@ -47,13 +50,15 @@ type transcriber struct {
 	dec    *msgpack.Decoder
 	out    bytes.Buffer
 	values int
+	vouch  func(layer, family, op, subject string) (wire.Denial, bool)
+	told   int // denials so far
 }
 
-func transcribe(data []byte, s shape) ([]byte, error) {
+func transcribe(data []byte, s shape, vouch func(layer, family, op, subject string) (wire.Denial, bool)) ([]byte, error) {
 	if len(data) > maxStructure {
 		return nil, fmt.Errorf("%d bytes (at most %d)", len(data), maxStructure)
 	}
-	t := transcriber{src: bytes.NewReader(data)}
+	t := transcriber{src: bytes.NewReader(data), vouch: vouch}
 	t.dec = msgpack.NewDecoder(t.src)
 	if err := t.value(s, 0); err != nil {
 		return nil, err
@@ -68,8 +73,8 @@ func transcribe(data []byte, s shape) ([]byte, error) {
 }
 
 // exceptionJSON decodes an exception's descriptor.
-func exceptionJSON(data []byte) ([]byte, error) {
-	out, err := transcribe(data, exceptionValue)
+func exceptionJSON(data []byte, vouch func(layer, family, op, subject string) (wire.Denial, bool)) ([]byte, error) {
+	out, err := transcribe(data, exceptionValue, vouch)
 	if err == nil && bytes.Equal(out, []byte("null")) {
 		err = errors.New("nil")
 	}
@@ -81,7 +86,7 @@ func recordJSON(data []byte) ([]byte, error) {
 	if len(data) == 0 || !isMap(data[0]) {
 		return nil, errors.New("no map")
 	}
-	return transcribe(data, anyValue)
+	return transcribe(data, anyValue, nil)
 }
 
 func isMap(c byte) bool {
@@ -112,7 +117,9 @@ func (t *transcriber) value(s shape, depth int) error {
 		return t.mapping(nil, depth)
 	case s == textsValue && array:
 		return t.array(textValue, depth)
-	case s == mapsValue && array, s == anyValue && array:
+	case s == denialsValue && array:
+		return t.denials(depth)
+	case s == anyValue && array:
 		return t.array(anyValue, depth)
 	case s == exceptionsValue && array:
 		return t.array(exceptionValue, depth)

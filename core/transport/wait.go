@@ -104,7 +104,7 @@ func (c *Conn) checked(k *call, e Event) (Event, error) {
 		limits := unpickle.Limits{Bytes: c.opts.MaxResult}
 		return e, unpickle.Validate(e.Data, c.opts.Mode, c.opts.Guard, limits)
 	case KindException:
-		descriptor, err := exceptionJSON(e.Descriptor)
+		descriptor, err := exceptionJSON(e.Descriptor, c.opts.Vouch)
 		if err != nil {
 			return Event{}, c.broken("an exception's descriptor: %v", err)
 		}

@@ -57,6 +57,18 @@ const (
 	maxAdd     = 4
 )
 
+// Sent is the denial as the guard gets it: valid UTF-8 within the bounds of an answer.
+func (d Denial) Sent() Denial {
+	sent := Denial{
+		Layer: clip(d.Layer, maxField), Family: clip(d.Family, maxField), Subject: clip(d.Subject, maxField), Op: clip(d.Op, maxName),
+		Category: clip(d.Category, maxName), Rule: clip(d.Rule, maxField), Add: make([]string, 0, maxAdd), Message: clip(d.Message, maxMessage),
+	}
+	for _, line := range d.Add[:min(len(d.Add), maxAdd)] {
+		sent.Add = append(sent.Add, clip(line, maxField))
+	}
+	return sent
+}
+
 // Encode gives the answer as the guard reads it. Text that is too long is cut in its middle, so that a message still ends
 // with the line to add; bytes that are no UTF-8 are written as \xNN.
 func (a *Answer) Encode() ([]byte, error) {
@@ -66,22 +78,19 @@ func (a *Answer) Encode() ([]byte, error) {
 	if d := a.Denial; d == nil {
 		w.null()
 	} else {
+		d := d.Sent()
 		w.mapLen(8)
-		w.key("layer").str(clip(d.Layer, maxField))
-		w.key("family").str(clip(d.Family, maxField))
-		w.key("subject").str(clip(d.Subject, maxField))
-		w.key("op").str(clip(d.Op, maxName))
-		w.key("category").str(clip(d.Category, maxName))
-		w.key("rule").str(clip(d.Rule, maxField))
-		add := d.Add
-		if len(add) > maxAdd {
-			add = add[:maxAdd]
+		w.key("layer").str(d.Layer)
+		w.key("family").str(d.Family)
+		w.key("subject").str(d.Subject)
+		w.key("op").str(d.Op)
+		w.key("category").str(d.Category)
+		w.key("rule").str(d.Rule)
+		w.key("add").arrayLen(len(d.Add))
+		for _, line := range d.Add {
+			w.str(line)
 		}
-		w.key("add").arrayLen(len(add))
-		for _, line := range add {
-			w.str(clip(line, maxField))
-		}
-		w.key("message").str(clip(d.Message, maxMessage))
+		w.key("message").str(d.Message)
 	}
 	if a.Scope == "" {
 		w.null()
