@@ -50,8 +50,9 @@ class Describer:
         kind = type(exc)
         module = kind.__module__
         own = getattr(exc, "denials", None)
-        records = list(own) if isinstance(own, (list, tuple)) else []
-        records += [record for record in denials or () if record not in records]
+        records = list(own)[:MAX_DENIALS] if isinstance(own, (list, tuple)) else []
+        more = [record for record in denials or () if record not in records]
+        records += more[max(0, len(more) + len(records) - MAX_DENIALS) :]  # the newest tell best why it failed
         notes = getattr(exc, "__notes__", ())
         group = exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
         return {
@@ -60,7 +61,7 @@ class Describer:
             "message": self.text(text_of(exc)),
             "base": not isinstance(exc, Exception),
             "frames": self.frames(exc.__traceback__),
-            "denials": [record for record in records if isinstance(record, dict)][:MAX_DENIALS],
+            "denials": [record for record in records if isinstance(record, dict)],
             "notes": [self.text(str(note), 4096) for note in notes[:16]] if isinstance(notes, list) else [],
             "cause": self.linked(exc.__cause__, depth + 1),
             "context": self.linked(exc.__context__, depth + 1),
@@ -147,8 +148,8 @@ def rich_form(exc: BaseException) -> bytes | None:
     """Pickle of ``Exception(args, attributes)``, or None where the arguments are more than plain data.
 
     An Exception stands for whatever class it is, since that is the form which the transport accepts; the class is in the
-    descriptor. The arguments are those the nearest builtin class would be made from again; attributes that are no plain
-    data stay behind.
+    descriptor. The arguments are those the nearest builtin class would be made from again; an exception among them becomes its
+    text, as urllib.error.URLError takes it, and attributes that are no plain data stay behind.
     """
     base = builtin_base(type(exc))
     try:
@@ -156,14 +157,19 @@ def rich_form(exc: BaseException) -> bytes | None:
         args = reduced[1] if isinstance(reduced, tuple) and len(reduced) > 1 else exc.args
         if isinstance(exc, BaseExceptionGroup):
             args = (exc.message,)  # the parts come by their own descriptors
+        if type(args) is tuple:
+            args = tuple(clip(text_of(value)) if isinstance(value, BaseException) else value for value in args)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else {}
         if not is_data(args):
             return None
-        attributes = {
-            name: value
-            for name, value in (state.items() if isinstance(state, dict) else ())
-            if type(name) is str and not name.startswith("__") and name not in ("denials",) and is_data(value)
-        }
+        attributes = {}
+        for name, value in state.items() if isinstance(state, dict) else ():
+            if type(name) is not str or name.startswith("__") or name == "denials":
+                continue
+            if isinstance(value, BaseException):
+                attributes[name] = clip(text_of(value))
+            elif is_data(value):
+                attributes[name] = value
         data = dumps(Exception(args, attributes), 5)
     except BaseException:
         return None

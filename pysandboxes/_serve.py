@@ -35,15 +35,18 @@ CO_ASYNC_GENERATOR = 0x200
 
 
 class Call:
-    """One call under way: where its output goes, since when its denials count, and what is to be cancelled."""
+    """One call under way: where its output and its denials go, and what is to be cancelled.
 
-    __slots__ = ("cancelled", "done", "id", "mark", "name", "outlet", "task", "thread")
+    Made in the context that the call runs in, so that what is refused there is written down for this call.
+    """
+
+    __slots__ = ("cancelled", "done", "id", "name", "outlet", "record", "task", "thread")
 
     def __init__(self, call_id: int) -> None:
         self.id = call_id
         self.name = ""
         self.outlet = Outlet(call_id)
-        self.mark = _guard.mark()
+        self.record = _guard.enter()
         self.thread = get_ident()
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
@@ -158,7 +161,7 @@ class Server:
         if call.cancelled:
             self.finish(call, CANCELLED)
             return
-        recorded = _guard.denials(call.mark)
+        recorded = _guard.denials(call.record)
         rich = rich_form(exc)
         try:
             descriptor = _guard.pack(Describer(self.sources).describe(exc, recorded))
@@ -202,6 +205,7 @@ class LoopThread:
     def start(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any]) -> None:
         context = Context()
         context.run(outlet.set, call.outlet)
+        context.run(_guard.enter, call.record)
         self._ensure().call_soon_threadsafe(self._begin, server, call, coroutine, context)
 
     def cancel(self, call: Call) -> None:

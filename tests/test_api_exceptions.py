@@ -103,10 +103,29 @@ def test_a_denial_is_data() -> None:
     assert eval(repr(denial), {"Denial": Denial}) == denial
 
 
-def test_the_text_for_a_model_leaves_out_the_lines_to_add() -> None:
-    denial = Denial(message="reading /x is refused: no rule exposes it. Add:\n    expose-ro=/x", subject="/x")
-    assert denial.text_for_model == "reading /x is refused: no rule exposes it."
-    assert "sandbox" in Denial(op="connect", subject="h:1").text_for_model
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"family": "file", "message": "reading /x is refused: …"}, "reading S,"),
+        ({"family": "file", "message": "writing /x is refused: …"}, "writing S,"),
+        ({"family": "net", "op": "connect"}, "connecting to S,"),
+        ({"family": "net", "op": "resolve"}, "looking up S,"),
+        ({"family": "import"}, "importing S,"),
+        ({"family": "call"}, "calling S,"),
+        ({"family": "eval"}, "running program text by S,"),
+        ({"family": "env"}, "reading the environment variable S,"),
+        ({}, "using S,"),
+    ],
+)
+def test_the_text_for_a_model_says_what_to_do(fields: dict[str, Any], what: str) -> None:
+    line, profile = "expose-ro=/x", "/home/user/.py-sandboxes"
+    text = Denial(
+        **{"message": f"no rule in {profile}. Add:\n    {line}", "subject": "S", "add": (line,), **fields}
+    ).text_for_model
+    assert what in text
+    assert "trying again will not change that" in text
+    assert text.endswith("ask the person who runs this program to allow it.")
+    assert line not in text and profile not in text
 
 
 def test_importing_the_package_loads_next_to_nothing() -> None:

@@ -34,9 +34,6 @@ static const class_row CLASSES[] = {
 #define N_CLASSES (sizeof CLASSES / sizeof *CLASSES)
 
 static PyObject *classes[N_CLASSES];
-static PyObject *denials; /* list of dict, the newest last */
-static Py_ssize_t denials_dropped;
-#define DENIALS_MAX 1000
 
 const char *const psb_exception_names[] = {
     "SandBoxError", "RuleFileNotFoundError", "RulePermissionError", "RuleSocketConnectionRefusedError",
@@ -136,23 +133,6 @@ PyObject *psb_exception_class(const char *name) {
     return NULL;
 }
 
-Py_ssize_t psb_denial_mark(void) { return denials_dropped + (denials ? PyList_GET_SIZE(denials) : 0); }
-
-PyObject *psb_denials_since(Py_ssize_t mark) {
-    Py_ssize_t from = mark - denials_dropped;
-    return denials ? PyList_GetSlice(denials, from < 0 ? 0 : from, PY_SSIZE_T_MAX) : PyList_New(0);
-}
-
-static void record(PyObject *denial) {
-    if (!denials && !(denials = PyList_New(0)))
-        return;
-    if (PyList_GET_SIZE(denials) >= DENIALS_MAX) {
-        PyList_SetSlice(denials, 0, DENIALS_MAX / 2, NULL);
-        denials_dropped += DENIALS_MAX / 2;
-    }
-    PyList_Append(denials, denial);
-}
-
 static PyObject *instance(const char *name, psb_answer *a, PyObject *subject, PyObject *text) {
     PyObject *cls = psb_exception_class(name);
     if (!cls)
@@ -211,16 +191,15 @@ int psb_raise(psb_answer *a, PyObject *subject) {
     if (!list)
         goto done;
     if (a->denial) {
-        mp_reader r = {a->denial, a->denial_end, false};
-        denial = mp_to_object(&r, 0);
+        char site[512];
+        psb_site(site, sizeof site);
+        psb_denial_record(a->denial, (size_t)(a->denial_end - a->denial), site);
+        denial = psb_denial_map(a->denial, (size_t)(a->denial_end - a->denial), site);
         if (!denial || PyList_Append(list, denial) < 0)
             goto done;
-        record(denial);
-        if (PyDict_Check(denial)) {
-            PyObject *rule = PyDict_GetItemString(denial, "rule"), *add = PyDict_GetItemString(denial, "add");
-            if ((rule && PyObject_SetAttrString(exc, "rule", rule) < 0) || (add && PyObject_SetAttrString(exc, "add", add) < 0))
-                goto done;
-        }
+        PyObject *rule = PyDict_GetItemString(denial, "rule"), *add = PyDict_GetItemString(denial, "add");
+        if ((rule && PyObject_SetAttrString(exc, "rule", rule) < 0) || (add && PyObject_SetAttrString(exc, "add", add) < 0))
+            goto done;
     }
     if (PyObject_SetAttrString(exc, "denials", list) == 0)
         PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);

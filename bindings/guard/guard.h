@@ -164,9 +164,14 @@ int psb_fd_high(int fd); /* moves fd out of the program's way; the new number */
 
 PyObject *psb_exception_class(const char *name); /* borrowed, or NULL with an exception */
 int psb_raise(psb_answer *a, PyObject *subject); /* -1 with the exception set; frees a */
-Py_ssize_t psb_denial_mark(void);
-PyObject *psb_denials_since(Py_ssize_t mark);
 extern const char *const psb_exception_names[];
+
+/* ---- denials.c: what this process was refused ------------------------------------------------------------------ */
+
+void psb_denial_record(const uint8_t *raw, size_t n, const char *site);
+PyObject *psb_denial_map(const uint8_t *raw, size_t n, const char *site); /* new dict, or NULL with an exception */
+PyObject *psb_denials_enter(PyObject *record); /* in this context, from here on; NULL: a new one. New reference */
+PyObject *psb_denials_list(PyObject *record);  /* new list, the newest last; NULL: of this context's and the process's */
 
 /* ---- frames.c: who is calling --------------------------------------------------------------------------------- */
 

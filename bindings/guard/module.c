@@ -68,17 +68,16 @@ static PyObject *pack(PyObject *m, PyObject *o) {
     return result;
 }
 
-static PyObject *mark(PyObject *m, PyObject *Py_UNUSED(a)) {
+static PyObject *enter(PyObject *m, PyObject *args) {
+    PyObject *record = NULL;
     (void)m;
-    return PyLong_FromSsize_t(psb_denial_mark());
+    return PyArg_ParseTuple(args, "|O:enter", &record) ? psb_denials_enter(record) : NULL;
 }
 
 static PyObject *denials(PyObject *m, PyObject *args) {
+    PyObject *record = NULL;
     (void)m;
-    Py_ssize_t since = 0;
-    if (!PyArg_ParseTuple(args, "|n:denials", &since))
-        return NULL;
-    return psb_denials_since(since);
+    return PyArg_ParseTuple(args, "|O:denials", &record) ? psb_denials_list(record) : NULL;
 }
 
 /* The exception classes, made when they are first asked for. */
@@ -109,8 +108,9 @@ static PyMethodDef methods[] = {
      "recv() -> tuple[int, int, bytes | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
     {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None) -> None\n\nSends a frame to the application."},
     {"pack", pack, METH_O, "pack(obj) -> bytes\n\nPlain values as msgpack."},
-    {"mark", mark, METH_NOARGS, "mark() -> int\n\nA place in the list of denials."},
-    {"denials", denials, METH_VARARGS, "denials(since=0) -> list[dict]\n\nThe refusals of this process after a mark."},
+    {"enter", enter, METH_VARARGS, "enter(record=None) -> Record\n\nWhat is refused in this context from here on is written there; None: in a new one."},
+    {"denials", denials, METH_VARARGS,
+     "denials(record=None) -> list[dict]\n\nThe refusals of a record, the newest last; None: of this context's and the process's."},
     {"__getattr__", getattr_, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
