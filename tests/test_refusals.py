@@ -161,3 +161,16 @@ def test_a_warning_is_said_once(place: Place) -> None:
     done = place.run("-c", "print('ran')")
     assert done.stdout == "ran\n"
     assert done.stderr.count("port=") == 1, done.stderr
+
+
+@pytest.mark.parametrize("provider", ["landlock", "subprocess"])
+def test_an_ignore_rule_takes_away_what_it_names_alone(place: Place, provider: str) -> None:
+    place.provider = provider
+    place.file("app/main.py", "import beside; print(beside.X)")
+    place.file("app/beside.py", "X = 1")
+    rules = "python-import=beside\nexpose-ro=./app\nignore-best-effort=true\n"
+    place.profile(rules + "ignore=.env\n")
+    done = place.run("app/main.py")
+    assert done.stdout == "1\n", done.stderr
+    place.profile(rules + "ignore=beside.py\n")
+    assert "ModuleNotFoundError: No module named 'beside'" in place.run("app/main.py").stderr

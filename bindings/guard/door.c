@@ -41,7 +41,7 @@ static PyObject *call_listdir(PSB_CALL) {
     size_t len;
     PyErr_Clear();
     if (path && psb.enforce && !psb.learn && psb_nearest_caller() == PSB_IMPORTLIB &&
-        psb_path_lexical(-1, path, strlen(path), text, &len) && !psb_file_allowed(text, len, PSB_READ)) {
+        psb_path_lexical(-1, path, strlen(path), text, &len) && !psb_file_exposed(text, len, PSB_READ)) {
         psb_note_refused_folder(text, len);
         PyObject *names = psb_file_names(text, len);
         if (!names || PyList_GET_SIZE(names))

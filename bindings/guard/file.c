@@ -118,6 +118,11 @@ static int undecided(PyObject *canonical, int need, bool metadata, const char *e
         return -1;
     if (!quiet_caller())
         return ask_file(path, n, need, event, subject);
+    if (psb.ignore && psb_file_exposed(path, n, need)) { /* only the engine knows what an ignore rule hides of it */
+        if (ask_file(path, n, need, event, subject) == 0)
+            return 0;
+        PyErr_Clear();
+    }
     if (!(need & PSB_WRITE))
         psb_note_refused_folder(path, n);
     return refuse_quietly(need, subject);

@@ -124,7 +124,8 @@ int psb_table_add_call(psb_text name);
 bool psb_file_allowed(const char *path, size_t n, int need);
 bool psb_file_runtime(const char *path, size_t n);          /* of the runtime set, and nowhere to be written */
 bool psb_file_in_runtime(const char *path, size_t n);
-bool psb_file_writable(const char *path, size_t n);         /* by the profile, whatever ignore rules say */
+bool psb_file_exposed(const char *path, size_t n, int need); /* by the profile, whatever ignore rules say */
+bool psb_file_writable(const char *path, size_t n);          /* the same for writing */
 bool psb_file_made(const char *path, size_t n); /* once: was this folder made by the start of the sandbox? */
 PyObject *psb_file_names(const char *folder, size_t n); /* names beneath it that lead to an entry: a list */
 bool psb_import_allowed(const char *name, size_t n);

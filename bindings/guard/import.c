@@ -271,7 +271,7 @@ static void explain_missing(PyObject *name) {
         static __thread char text[PSB_PATH_MAX], file[PSB_PATH_MAX];
         size_t len;
         struct stat st;
-        if (!folder || !psb_path_lexical(-1, folder, strlen(folder), text, &len) || psb_file_allowed(text, len, PSB_READ))
+        if (!folder || !psb_path_lexical(-1, folder, strlen(folder), text, &len) || psb_file_exposed(text, len, PSB_READ))
             continue;
         for (size_t k = 0; k < 3 && !found[0]; k++)
             if (snprintf(file, sizeof file, shapes[k], text, s) < (int)sizeof file && stat(file, &st) == 0)

@@ -142,6 +142,8 @@ bool psb_file_runtime(const char *path, size_t n) { return covered(path, n, PSB_
 
 bool psb_file_in_runtime(const char *path, size_t n) { return covered(path, n, PSB_READ, PSB_RUNTIME); }
 
+bool psb_file_exposed(const char *path, size_t n, int need) { return covered(path, n, need & (PSB_READ | PSB_WRITE), 0); }
+
 bool psb_file_writable(const char *path, size_t n) { return covered(path, n, PSB_WRITE, 0); }
 
 bool psb_file_made(const char *path, size_t n) {

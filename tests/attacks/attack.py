@@ -9,6 +9,7 @@ What a payload may use without defining it (see ground.py):
 SECRET     absolute path of a file that no rule exposes; its text is ``s3cret``, its name is ``key``
 HIDDEN     the folder of that file; no rule exposes it either
 WORK       a folder of the payload's own, relative; ``expose-rw=./work`` exposes it
+SHOWN      another one, which ``expose-ro=./shown`` exposes; it holds a file ``page`` with the text ``shown``
 PORT       a port of 127.0.0.1 and ::1, TCP and UDP, where somebody listens and no rule says so
 OPEN       another one, which grants may name as ``{open}``
 SOCKET     absolute path of a local stream socket where somebody listens

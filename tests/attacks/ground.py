@@ -24,14 +24,17 @@ from attack import Attack
 from complete_mode import Place
 
 PRELUDE = """\
-SECRET, HIDDEN, WORK, PORT, OPEN, SOCKET, ABSTRACT, VICTIM = {values}
+SECRET, HIDDEN, WORK, SHOWN, PORT, OPEN, SOCKET, ABSTRACT, VICTIM = {values}
 def got(data):
     text = data.decode('latin-1') if isinstance(data, (bytes, bytearray, memoryview)) else str(data)
     print('ESCAPED' if 's3cret' in text else 'no')
 def absent(why):
     print('ABSENT', why)
     raise SystemExit(0)
+print('{begun}')
 """
+#: The first thing that a payload prints: one that was never let in has not been held.
+BEGUN = "<payload>"
 
 #: Imports the payloads that it is given; what one raises says how that one ended.
 RUNNER = """\
@@ -63,6 +66,10 @@ class Result:
     status: int
     arrived: list[str]
     """What the listeners received in the run, of whichever payload."""
+
+    @property
+    def begun(self) -> bool:
+        return BEGUN in self.out
 
     @property
     def escaped(self) -> bool:
@@ -154,13 +161,14 @@ def _families() -> list[tuple[socket.AddressFamily, str]]:
 FAMILIES = _families()
 
 
-def state(folder: Path) -> dict[str, str]:
-    """What can be told of a folder: a change of owner, mode, times, links, content and attributes shows in the ctime."""
+def state(ground: Path, name: str) -> dict[str, str]:
+    """What a payload may not change: an owner, a mode, times, links, content or attributes show in the ctime."""
     found = {}
-    for path in (folder, *sorted(folder.rglob("*"))):
-        known = path.lstat()
-        content = path.read_bytes().hex() if path.is_file() and not path.is_symlink() else ""
-        found[str(path.relative_to(folder.parent))] = f"{known.st_mode:o} {known.st_ctime_ns} {content}"
+    for folder in (ground / "hidden" / name, ground / "shown" / name):
+        for path in (folder, *sorted(folder.rglob("*"))):
+            known = path.lstat()
+            content = path.read_bytes().hex() if path.is_file() and not path.is_symlink() else ""
+            found[str(path.relative_to(ground))] = f"{known.st_mode:o} {known.st_ctime_ns} {content}"
     return found
 
 
@@ -197,6 +205,7 @@ class Ground:
             listeners = Listeners(place.folder)
             victim = subprocess.Popen(
                 ["/bin/sleep", "600"],
+                cwd="/",
                 env={"SECRET_TOKEN": "s3cret"},
                 start_new_session=True,
                 **({"user": self.user, "group": self.user, "extra_groups": []} if self.user is not None else {}),
@@ -218,10 +227,10 @@ class Ground:
                     planted = place.bare("-c", "".join(f"exec(open('plant/{name}.py').read(), {{}})\n" for name in planting))
                     assert planted.returncode == 0, planted.stderr
                 shutil.rmtree(place.folder / "plant", ignore_errors=True)
-                before = {attack: state(place.folder / "hidden" / name) for attack, name in names.items()}
+                before = {attack: state(place.folder, name) for attack, name in names.items()}
                 run = place.bare if provider is None else place.run
                 done = run(f"payloads/{main}.py", timeout=20 if alone else 90)
-                after = {attack: state(place.folder / "hidden" / name) for attack, name in names.items()}
+                after = {attack: state(place.folder, name) for attack, name in names.items()}
             finally:
                 os.kill(victim.pid, signal.SIGKILL)
                 victim.wait()
@@ -243,12 +252,13 @@ class Ground:
     def prepare(place: Place, attack: Attack, name: str, listeners: Listeners, victim: int) -> None:
         secret = place.file(f"hidden/{name}/key", "s3cret")
         work = f"work/{name}"
+        place.file(f"shown/{name}/page", "shown")
         (place.folder / work).mkdir(parents=True)
         values = (
-            *(str(secret), str(secret.parent), work),
+            *(str(secret), str(secret.parent), work, f"shown/{name}"),
             *(listeners.port, listeners.open, listeners.path, "\0" + listeners.abstract, victim),
         )
-        prelude = PRELUDE.format(values=values)
+        prelude = PRELUDE.format(values=values, begun=BEGUN)
         place.file(f"payloads/{name}.py", prelude + textwrap.dedent(attack.code).strip() + "\n")
         if attack.plant:
             place.file(f"plant/{name}.py", prelude + textwrap.dedent(attack.plant).strip() + "\n")

@@ -12,11 +12,13 @@ import disarm
 import execute
 import exfiltrate
 import imports
+import look
 import mutate
 import native
 import poison
 import pytest
 import read
+import read_by_library
 import secret
 import strings
 import twofaced
@@ -25,7 +27,23 @@ from attack import Attack
 from complete_mode import NOBODY
 from ground import Ground
 
-FILES = [read, write, exfiltrate, secret, execute, imports, strings, native, disarm, mutate, channel, poison, twofaced]
+FILES = [
+    read,
+    read_by_library,
+    look,
+    write,
+    exfiltrate,
+    secret,
+    execute,
+    imports,
+    strings,
+    native,
+    disarm,
+    mutate,
+    channel,
+    poison,
+    twofaced,
+]
 ALL: list[Attack] = [attack for file in FILES for attack in file.CASES]
 CASES = [attack for attack in ALL if attack.since <= sys.version_info < attack.before]
 
@@ -34,7 +52,12 @@ def ids(attack: Attack) -> str:
     return f"{attack.objective}: {attack.name}"
 
 
-every = pytest.mark.parametrize("attack", CASES, ids=ids)
+def together(attack: Attack) -> pytest.MarkDecorator:
+    """Cases that share a process are one worker's, or each worker would run it."""
+    return pytest.mark.xdist_group(f"{attack.objective} {attack.grants}" if attack.shared else ids(attack))
+
+
+every = pytest.mark.parametrize("attack", [pytest.param(a, id=ids(a), marks=together(a)) for a in CASES])
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +84,7 @@ def works(ground: Ground, attack: Attack) -> None:
 def holds(ground: Ground, attack: Attack, provider: str) -> None:
     result = ground.result(attack, provider, CASES)
     assert result.status < 125, f"the sandbox did not start: {result}"
-    assert result.ended, f"it was not reached, or ended its process: {result}"
+    assert result.begun and result.ended, f"it was not reached, or ended its process: {result}"
     assert not result.escaped, f"escaped: {result}"
     if attack.objective == "exfiltrate" and "net=" not in attack.grants:
         assert result.arrived == []
