@@ -74,6 +74,15 @@ func (p *Policy) adviseName(d *Decision, path, op string) {
 	d.Note += "Let the program write into a folder of its own, such as " + ownFolder + " (" + line + "), or make the file before the start."
 }
 
+// adviseProcess mends the advice for the folder of a process: its number is another one at each start.
+func (p *Policy) adviseProcess(d *Decision, rest, key string) {
+	d.Note = "The number of a process is another one at each start, so no rule can name it. What a program reads of itself it opens " +
+		"as /proc/self" + rest + ", for which the line is."
+	if text, ok := p.spell("/proc/self" + rest); ok {
+		d.Add = []string{key + text}
+	}
+}
+
 // holdsProfile tells that a folder could not be exposed for writing: a profile lies in it or beneath it.
 func (p *Policy) holdsProfile(folder string) bool {
 	for _, g := range p.files.guarded {

@@ -229,7 +229,9 @@ func (p *Policy) File(path string, a Access, op string) Decision {
 	if write && (found.ro > 0 || found.runtime) {
 		d.Note = "It is exposed read only."
 	}
-	if write {
+	if rest, ok := numbered(path); ok {
+		p.adviseProcess(&d, rest, key)
+	} else if write {
 		p.adviseName(&d, path, op)
 	}
 	return d

@@ -26,6 +26,9 @@ func addressByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' || c == ':'
 }
 
+// Address reads an address in any spelling that the C library takes for one.
+func Address(host string) (netip.Addr, bool) { return parseAddr(host) }
+
 // parseLegacy is inet_aton: each part may be 0x…, 0… or decimal, the last one fills the bytes that are left.
 func parseLegacy(host string) (netip.Addr, bool) {
 	if host[0] < '0' || host[0] > '9' || len(host) > 64 {

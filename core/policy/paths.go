@@ -122,6 +122,23 @@ func ownProcess(path string) (string, bool) {
 	return "", false
 }
 
+// OfAsker tells a path that means another file for each process that asks: /proc/self and its like.
+func OfAsker(path string) bool {
+	_, own := ownProcess(filepath.Clean(path))
+	return own
+}
+
+// numbered splits the path of a process's folder by its number; rest is "" or begins with a slash.
+func numbered(path string) (rest string, ok bool) {
+	after, found := strings.CutPrefix(path, "/proc/")
+	if !found {
+		return "", false
+	}
+	number := len(after) - len(strings.TrimLeft(after, "0123456789"))
+	rest = after[number:]
+	return rest, number > 0 && (rest == "" || rest[0] == '/') && after[:number] != "1"
+}
+
 // clean tells a canonical absolute path by its text: no empty, `.` or `..` part, no slash at the end, no NUL.
 func clean(path string) bool {
 	if path == "/" {

@@ -351,6 +351,9 @@ func (l *loader) include(lex *lexer, word string, start int) (*node, error) {
 	path = l.absolute(path, filepath.Dir(lex.pos.File))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		l.protect(path, r.Pos)
+		if !strings.Contains(head, "\n"+strings.TrimSpace(r.Source)+"\n") {
+			l.out.Missing = append(l.out.Missing, *r)
+		}
 		return nil, nil
 	}
 	return l.file(path, r.Pos)

@@ -108,10 +108,12 @@ type Profile struct {
 	// or not, absolute. ProtectedAt tells, for each, the line that names it (the zero Position for the profile itself).
 	Protected   []string
 	ProtectedAt []Position
-	Warnings    []Warning
-	Locked      bool              // learn=false
-	Env         map[string]string // the host environment it was loaded against
-	Home, Cwd   string            // as given in Options
+	// Missing are the includes that lead to no file, without those that every new profile has.
+	Missing   []Rule
+	Warnings  []Warning
+	Locked    bool              // learn=false
+	Env       map[string]string // the host environment it was loaded against
+	Home, Cwd string            // as given in Options
 }
 
 // Scalar returns the rule that decides a scalar key: code, command line, file, later include, earlier include.

@@ -89,6 +89,8 @@ func python(s Subject, d policy.Decision) Layer {
 	switch {
 	case d.Family == "env" && !d.Allow:
 		l.Text = "the variable is not in the child's environment"
+	case d.Family == "env" && d.Note != "":
+		l.State, l.Text = Allows, "the variable is not set here"
 	case d.Allow:
 		l.State, l.Text = Allows, ""
 	}

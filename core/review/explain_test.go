@@ -52,6 +52,17 @@ func TestExplain(t *testing.T) {
 		{"call ctypes.CDLL", false, 0, "python-api=ALLOW:ctypes.CDLL python-api=ALLOW:native", Blind},
 		{"env LANG", true, 9, "unenv=LANG", Allows},
 		{"env HOME", false, 0, "env=HOME=${HOME}", Refuses},
+		{"connect 0300.0.02.1:1", false, 0, "net=ALLOW|TCP|192.0.2.1|1|OUT", Blind},
+		{"udp 10.1:53", true, 10, "net=DENY|UDP|10.0.0.1|53|OUT", Blind}, // inet_aton's spellings
+		{"udp 0x0a000001:53", true, 10, "net=DENY|UDP|10.0.0.1|53|OUT", Blind},
+		{"udp 167772161:53", true, 10, "net=DENY|UDP|10.0.0.1|53|OUT", Blind},
+		{"udp 10.2:53", false, 0, "net=ALLOW|UDP|10.0.0.2|53|OUT net=ALLOW|UDP|@private|53|OUT", Blind},
+		{"open /proc/self/status", false, 0, "expose-ro=/proc/self/status", Refuses},
+		{"open /proc/4711/status", false, 0, "expose-ro=/proc/self/status", Refuses},
+		{"write /proc/4711/comm", false, 0, "expose-rw=/proc/self/comm", Refuses},
+		{"open /proc/1/status", false, 0, "expose-ro=/proc/1/status", Refuses},
+		{"open /proc/4711x", false, 0, "expose-ro=/proc/4711x", Refuses},
+		{"call len", true, 0, "", Blind},
 		{"eval", false, 0, "python-api=ALLOW:builtins.eval python-api=ALLOW:dynamic-code", Blind},
 	} {
 		p := newPlace(t)
@@ -94,7 +105,6 @@ func TestWhatIsNoQuestion(t *testing.T) {
 		"connect 127.0.0.1":         "not HOST:PORT",
 		"connect 127.0.0.1:9999999": "not a port",
 		"call os.sistem":            "Did you mean os.system?",
-		"call len":                  "no rule is needed",
 		"call process-exec":         "is a category",
 	} {
 		_, err := Explain(s, landlock, []string{question})
@@ -126,6 +136,18 @@ func TestLayersThatAreMissing(t *testing.T) {
 	v, err = Explain(p.subject(t, "python-api=ALLOW:os.fork"), landlock, []string{"call os.system"})
 	require.NoError(t, err)
 	assert.Equal(t, Blind, v.Layers[1].State)
+}
+
+func TestAVariableThatIsNotSetIsNotSaidToBeThere(t *testing.T) {
+	p := newPlace(t)
+	s := p.subject(t, "env=A=${NOT_SET}", "env=B=${NOT_SET:-}", "env=LANG=${LANG}", "env=C_*=${C_*}")
+	for name, there := range map[string]bool{"A": false, "B": true, "LANG": true, "C_1": false} {
+		v, err := Explain(s, landlock, []string{"env " + name})
+		require.NoError(t, err)
+		require.True(t, v.Allow, name)
+		assert.Equal(t, there, v.Note == "", "%s: %s", name, v.Note)
+		assert.Equal(t, there, v.Layers[0].Text == "", name)
+	}
 }
 
 func TestSecretsOfTheProfileAreNotExplained(t *testing.T) {

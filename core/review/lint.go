@@ -68,6 +68,8 @@ func Lint(s Subject) []Finding {
 	l.imports()
 	l.calls()
 	l.scalars()
+	l.includes()
+	l.unread()
 	Sort(l.findings)
 	return l.findings
 }

@@ -50,6 +50,14 @@ func TestLint(t *testing.T) {
 		{"python-api=DENY:os.system", "1:note[never] python-api=DENY:os.system"},
 		{"net=DENY|TCP|192.0.2.1|80|OUT", "1:note[never] net=DENY|TCP|192.0.2.1|80|OUT"},
 		{"net=DENY|*|@metadata|*|*\nnet=DENY|*|@private|*|OUT", ""},
+		{"env=A=$HOME/x", "1:warning[never] env=A=$HOME/x"},
+		{"env=A=${HOME}/$USER", "1:warning[never] env=A=${HOME}/$USER"},
+		{"env=A='$HOME'", ""},
+		{"env=A=${LANG}", ""},
+		{"env=A=a$", ""},
+		{"env=A=$5", ""},
+		{"include \"./nothing\"", "1:warning[never] include \"./nothing\""},
+		{"include \"./.local.py-sandboxes\"", ""}, // every new profile has it
 		// over-wide
 		{"expose-ro=/", "1:warning[over-wide] expose-ro=/"},
 		{"expose-rw=~", "1:warning[over-wide] expose-rw={dir}/home"},

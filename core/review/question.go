@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,9 +45,7 @@ var Questions = []Question{
 	{"call", "FUNCTION", "call os.system", call, func(_ Subject, _ policy.Decision, name string) string {
 		return "python-api=DENY:" + canonicalCall(name)
 	}},
-	{"env", "NAME", "env HOME", func(s Subject, name string) (policy.Decision, error) {
-		return s.Policy.Env(name), nil
-	}, func(_ Subject, _ policy.Decision, name string) string { return "unenv=" + name }},
+	{"env", "NAME", "env HOME", variable, func(_ Subject, _ policy.Decision, name string) string { return "unenv=" + name }},
 	{"eval", "", "eval", evaluation("eval"), denyEval},
 	{"exec", "", "exec", evaluation("eval"), denyEval}, // of a string, which one event stands for with eval
 	{"code", "", "code", evaluation("exec"), denyEval}, // a code object run by exec or eval
@@ -99,6 +98,9 @@ func file(access policy.Access, op string) func(Subject, string) (policy.Decisio
 // canonical resolves a path as enforcement does: `~`, the working directory, links; what does not exist keeps its name
 // in its folder.
 func canonical(s Subject, path string) string {
+	if policy.OfAsker(path) {
+		return filepath.Clean(path)
+	}
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		path = s.Profile.Home + path[1:]
 	}
@@ -127,7 +129,10 @@ func network(op, proto string) func(Subject, string) (policy.Decision, error) {
 			return policy.Decision{}, fmt.Errorf("%q is not a port from 0 to 65535", port)
 		}
 		q := policy.NetQuestion{Op: op, Proto: proto, Host: host, Port: int(number)}
-		if host == "" || net.ParseIP(host) != nil {
+		if address, ok := policy.Address(host); ok { // in any spelling that connect() takes for one
+			q.Host = address.String()
+		}
+		if host == "" || q.Host != host || net.ParseIP(host) != nil {
 			return s.Policy.Net(q), nil
 		}
 		lookup := s.Policy.Net(policy.NetQuestion{Op: "resolve", Proto: proto, Host: host, Port: int(number)})
@@ -152,14 +157,23 @@ func network(op, proto string) func(Subject, string) (policy.Decision, error) {
 func call(s Subject, name string) (policy.Decision, error) {
 	if _, known := audit.Lookup(name); !known && isCategory(name) {
 		return policy.Decision{}, fmt.Errorf("%s is a category; ask about a function of it", name)
+	} else if near := audit.Nearest(name); !known && near != "" {
+		return policy.Decision{}, fmt.Errorf("%s is not a sensitive function: no rule is needed to call it. Did you mean %s?", name, near)
 	} else if !known {
-		hint := ""
-		if near := audit.Nearest(name); near != "" {
-			hint = " Did you mean " + near + "?"
-		}
-		return policy.Decision{}, fmt.Errorf("%s is not a sensitive function: no rule is needed to call it.%s", name, hint)
+		return policy.Decision{Allow: true, Family: "call", Op: "call", Subject: name,
+			Note: "It is no sensitive function; what it opens, connects to or calls itself is judged there."}, nil
 	}
 	return s.Policy.Call([]string{name}, ""), nil
+}
+
+// variable asks about a variable. What a rule hands on may not be there to be handed on.
+func variable(s Subject, name string) (policy.Decision, error) {
+	d := s.Policy.Env(name)
+	has := func(entry string) bool { return strings.HasPrefix(entry, name+"=") }
+	if d.Allow && !slices.ContainsFunc(s.Policy.Environ(), has) {
+		d.Note = "The rule hands it on, but what it reads is not set here: the program starts without " + name + "."
+	}
+	return d, nil
 }
 
 func evaluation(kind string) func(Subject, string) (policy.Decision, error) {
