@@ -60,6 +60,20 @@ static bool carried(const char *category) {
     return false;
 }
 
+/* What the standard library calls for itself it calls by its name. A function that the program has handed to it
+ * (weakref.finalize(o, marshal.loads, data)()) is called by another, and is the program's call. */
+static bool written_there(const psb_call_row *row) {
+    static const char *const code[] = {"replace", "CodeType", NULL}, *const function[] = {"FunctionType", NULL};
+    if (strcmp(row->name, "code.__new__") == 0)
+        return psb_frame_writes(code);
+    if (strcmp(row->name, "function.__new__") == 0)
+        return psb_frame_writes(function);
+    if (strcmp(row->name, "pickle.find_class") == 0) /* an Unpickler's event, not a function that is called */
+        return true;
+    const char *const name[] = {strrchr(row->name, '.') + 1, NULL};
+    return psb_frame_writes(name);
+}
+
 int psb_call_check(int call, const char *event) {
     const psb_call_row *row = &PSB_CALLS[call];
     if (psb_call_allowed(call) && !psb.learn)
@@ -74,7 +88,7 @@ int psb_call_check(int call, const char *event) {
         return 0; /* what the interpreter does to start */
     if (caller == PSB_IMPORTLIB && strcmp(row->category, "process-exec") != 0 && psb_importing())
         return 0;
-    if (caller == PSB_STDLIB && (row->flags & PSB_F_STDLIB_FREE || carried(row->category)))
+    if (caller == PSB_STDLIB && ((row->flags & PSB_F_STDLIB_FREE && written_there(row)) || carried(row->category)))
         return 0;
     if (psb.partial && (strcmp(row->category, "threads") == 0 || strcmp(row->category, "deserialization") == 0) && psb_frame_serves())
         return 0; /* the threads that take the calls and the arguments that came with them: the application's doing */

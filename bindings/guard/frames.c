@@ -1,7 +1,7 @@
 /* Who is calling: the Python frames of the running thread, told apart by where their code was loaded from.
  *
- * co_filename is what this goes by. It can be forged only by making a code object (compile, code.replace, CodeType),
- * which the dynamic-code category refuses; with that category granted, import rules are a courtesy anyway.
+ * co_filename is what code says of itself. Where it claims to be somebody whom the guard trusts, identity.c compares the code
+ * with the file first; code that claims to be the program's is believed.
  */
 #include "guard.h"
 
@@ -39,7 +39,7 @@ static psb_caller judge(const char *s, size_t n) {
     return below(s, n, &psb.stdlib, &ignored) ? PSB_STDLIB : PSB_OTHER;
 }
 
-static psb_caller classify(PyCodeObject *code) {
+static psb_caller claimed(PyCodeObject *code) {
     PyObject *filename = code->co_filename;
     size_t i = ((uintptr_t)filename >> 4) % MEMO;
     if (memo[i].filename == filename)
@@ -58,6 +58,11 @@ static psb_caller classify(PyCodeObject *code) {
         Py_XDECREF(old);
     }
     return kind;
+}
+
+static psb_caller classify(PyCodeObject *code) {
+    psb_caller kind = claimed(code);
+    return kind == PSB_OTHER || psb_code_verified(code) ? kind : PSB_OTHER;
 }
 
 /* A new reference to the code of the nearest frame and, where asked for, to the frame. */
@@ -168,6 +173,20 @@ static int instruction(PyCodeObject *code, PyFrameObject *frame, int *arg) {
     return op;
 }
 
+/* A relative import takes the package from its globals, which the program can change, or bring along with the code: it
+ * leads to the package that the file is in, or it is not the one that was written. */
+static bool of_same_package(PyCodeObject *code, const char *name, size_t n) {
+    Py_ssize_t len;
+    const char *s = PyUnicode_AsUTF8AndSize(code->co_filename, &len);
+    size_t from = 8; /* "<frozen " */
+    if (!s)
+        PyErr_Clear();
+    if (!s || (memcmp(s, "<frozen ", 8) != 0 && !below(s, (size_t)len, &psb.stdlib, &from)))
+        return false;
+    size_t top = strcspn(s + from, "/.>");
+    return n >= top && memcmp(s + from, name, top) == 0 && (n == top || name[top] == '.');
+}
+
 bool psb_static_import(const char *name, size_t n) {
     PyFrameObject *frame = NULL;
     PyCodeObject *code = nearest(&frame);
@@ -183,7 +202,7 @@ bool psb_static_import(const char *name, size_t n) {
             PyErr_Clear();
         /* a relative import writes the tail of the absolute name, or nothing */
         same = ws && (size_t)wn <= n && memcmp(ws, name + n - (size_t)wn, (size_t)wn) == 0 &&
-               ((size_t)wn == n || wn == 0 || name[n - (size_t)wn - 1] == '.');
+               ((size_t)wn == n || ((wn == 0 || name[n - (size_t)wn - 1] == '.') && of_same_package(code, name, n)));
     }
     Py_DECREF(code);
     Py_DECREF(frame);
@@ -220,7 +239,7 @@ static bool code_in(PyCodeObject *code, const char *const *files) {
         yes = listed(s, (size_t)n, files);
     else if (below(s, (size_t)n, &psb.site, &prefix) || below(s, (size_t)n, &psb.stdlib, &prefix))
         yes = listed(s + prefix, (size_t)n - prefix, files);
-    return yes;
+    return yes && psb_code_verified(code);
 }
 
 bool psb_frame_in(const char *const *files) {
@@ -267,7 +286,7 @@ bool psb_frame_serves(void) {
     PyCodeObject *code = nearest(NULL);
     const char *rest;
     size_t n;
-    bool yes = code && in_package(code, &rest, &n) && listed(rest, n, serving);
+    bool yes = code && in_package(code, &rest, &n) && listed(rest, n, serving) && psb_code_verified(code);
     Py_XDECREF(code);
     return yes;
 }
@@ -279,9 +298,24 @@ bool psb_outside_serves(void) {
     PyCodeObject *code = PyFrame_GetCode(f);
     const char *rest;
     size_t n;
-    bool yes = in_package(code, &rest, &n);
+    bool yes = in_package(code, &rest, &n) && psb_code_verified(code);
     Py_DECREF(code);
     Py_DECREF(f);
+    return yes;
+}
+
+/* Does the nearest frame's code have one of the names written in it? */
+bool psb_frame_writes(const char *const *names) {
+    PyCodeObject *code = nearest(NULL);
+    bool yes = false;
+    for (Py_ssize_t i = 0; code && !yes && i < PyTuple_GET_SIZE(code->co_names); i++) {
+        Py_ssize_t n;
+        const char *s = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(code->co_names, i), &n);
+        yes = s && listed(s, (size_t)n, names);
+        if (!s)
+            PyErr_Clear();
+    }
+    Py_XDECREF(code);
     return yes;
 }
 

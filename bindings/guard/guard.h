@@ -186,8 +186,14 @@ bool psb_outside_serves(void);                       /* ... is the nearest one o
 bool psb_frame_entered(const char *const *files, const char *const *functions, bool *first);
 bool psb_importing(void);                            /* the import system itself is at work */
 bool psb_frame_function(const char *const *names);
+bool psb_frame_writes(const char *const *names);    /* its code has one of the names in it */
 bool psb_frame_subscripts(void);                    /* the running instruction is x[y] */
 size_t psb_site(char *out, size_t cap);             /* "file:line" of the nearest frame outside the standard library */
+
+/* ---- identity.c: is a code object what the file that it names holds? ------------------------------------------ */
+
+bool psb_code_verified(PyCodeObject *code);
+bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a file */
 
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 

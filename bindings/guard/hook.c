@@ -122,7 +122,7 @@ int psb_hook(const char *event, PyObject *args, void *unused) {
     const event_slot *e = lookup(event);
     if (!e && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0)
         before_hooks_are_freed();
-    if (!e || !psb.enforce)
+    if (!e || !psb.enforce || psb_own_event(args))
         return 0;
     if (e->family == IMPORT || e->family == RUN) { /* the first import after the core is up, well before site */
         if (psb_install_base() < 0)

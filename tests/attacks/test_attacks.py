@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import callers
 import channel
 import disarm
 import execute
@@ -37,6 +38,7 @@ FILES = [
     execute,
     imports,
     strings,
+    callers,
     native,
     disarm,
     mutate,
