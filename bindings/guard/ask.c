@@ -100,14 +100,14 @@ void psb_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static void after_fork(void) {
     static const pthread_mutex_t new = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    lock = new; /* whoever held it is not here */
+    lock = new; /* the forking thread held it, so nothing is half done; its owner is a number of the parent's */
     stale = true;
     numbers_left = 0; /* the parent's to come are not the child's to know */
 }
 
 int psb_ask_start(void) {
     announce_ino = inode(psb.announce_fd);
-    if (!announce_ino || pthread_atfork(NULL, NULL, after_fork) != 0)
+    if (!announce_ino || pthread_atfork(psb_lock, psb_unlock, after_fork) != 0)
         return -1;
     return open_socket();
 }

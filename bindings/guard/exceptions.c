@@ -213,3 +213,23 @@ done:
     psb_answer_free(a);
     return -1;
 }
+
+/* Whether or not it can be told, the error stays what it is. */
+int psb_carry(PyObject *error, PyObject *refusal) {
+    PyObject *text = PyObject_GetAttrString(refusal, "text"), *own = PyObject_GetAttrString(refusal, "denials"), *all = NULL;
+    PyObject *done = NULL;
+    if (text && own) {
+        all = PyObject_GetAttrString(error, "__sandbox_denials__"); /* _exceptions.CARRIED */
+        PyErr_Clear();
+        PyObject *joined = all ? PySequence_Concat(all, own) : Py_NewRef(own);
+        if (joined && PyObject_SetAttrString(error, "__sandbox_denials__", joined) == 0)
+            done = PyObject_CallMethod(error, "add_note", "O", text);
+        Py_XDECREF(joined);
+    }
+    PyErr_Clear();
+    Py_XDECREF(all);
+    Py_XDECREF(own);
+    Py_XDECREF(text);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}

@@ -135,10 +135,38 @@ static bool names_folder(const char *s, Py_ssize_t n) {
     return n == 0 || s[n - 1] == '/';
 }
 
+/* The path in text and what the snapshot says of it, without Python and without a question. False, and errno: too long, a
+ * loop of links, a lost working directory. */
+bool psb_file_look(const char *s, size_t n, int dir_fd, int need, bool follow, char *text, size_t *len, bool *allowed) {
+    static __thread char real[PSB_PATH_MAX];
+    size_t real_len;
+    bool formed, resolve = psb.resolve || psb.learn || need & PSB_UNHELD;
+    need &= ~PSB_UNHELD;
+    follow |= names_folder(s, (Py_ssize_t)n);
+    errno = ENOENT;
+    if (resolve) { /* without a link that a program could have made, the letters will do */
+        formed = psb_path_literal(dir_fd, s, n, real, &real_len);
+        if (formed && !psb.resolve && !psb.learn && psb_path_lexical(-1, real, real_len, text, len) && psb_file_runtime(text, *len))
+            resolve = false;
+        else
+            formed = formed && psb_path_resolve(real, follow, text, len);
+    } else {
+        formed = psb_path_lexical(dir_fd, s, n, text, len);
+    }
+    *allowed = formed && !psb.learn && psb_file_allowed(text, *len, need);
+    if (formed && !*allowed && !psb.learn && !resolve) { /* not by its letters: perhaps where it leads is allowed */
+        if (psb_path_literal(dir_fd, s, n, real, &real_len) && psb_path_resolve(real, follow, text, len))
+            *allowed = psb_file_allowed(text, *len, need);
+        else
+            formed = false;
+    }
+    return formed;
+}
+
 /* 0: go on. -1: refused, exception set. */
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event) {
-    static __thread char text[PSB_PATH_MAX], real[PSB_PATH_MAX];
-    size_t len, real_len;
+    static __thread char text[PSB_PATH_MAX];
+    size_t len;
     const char *s = NULL;
     Py_ssize_t n = 0;
     bool unheld = need & PSB_UNHELD;
@@ -165,26 +193,8 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
         Py_DECREF(hold);
         return 0;
     }
-    follow |= names_folder(s, n);
-    errno = ENOENT;
-    bool formed, resolve = psb.resolve || psb.learn || unheld;
-    if (resolve) { /* without a link that a program could have made, the letters will do */
-        formed = psb_path_literal(dir_fd, s, (size_t)n, real, &real_len);
-        if (formed && !psb.resolve && !psb.learn && psb_path_lexical(-1, real, real_len, text, &len) && psb_file_runtime(text, len))
-            resolve = false;
-        else
-            formed = formed && psb_path_resolve(real, follow, text, &len);
-    } else {
-        formed = psb_path_lexical(dir_fd, s, (size_t)n, text, &len);
-    }
     int bits = need | (metadata ? PSB_ANCESTOR : 0);
-    bool allowed = formed && !psb.learn && psb_file_allowed(text, len, bits);
-    if (formed && !allowed && !psb.learn && !resolve) { /* not by its letters: perhaps where it leads is allowed */
-        if (psb_path_literal(dir_fd, s, (size_t)n, real, &real_len) && psb_path_resolve(real, follow, text, &len))
-            allowed = psb_file_allowed(text, len, bits);
-        else
-            formed = false;
-    }
+    bool allowed, formed = psb_file_look(s, (size_t)n, dir_fd, bits | (unheld ? PSB_UNHELD : 0), follow, text, &len, &allowed);
     if (allowed) {
         Py_DECREF(hold);
         return 0;
@@ -254,15 +264,29 @@ static bool says(const char *query, const char *end, const char *key, const char
 }
 
 /* sqlite3.connect's argument: a path, ":memory:", "" (a temporary file of its own), or a URI, https://sqlite.org/uri.html.
- * The event does not say whether a URI is meant; "file:" at the start of a plain path is taken for one. Only where a kernel
- * layer holds writing, reading is enough for a database that the program means to write. */
+ * The event does not say whether a URI is meant; "file:" at the start of a plain path is taken for one. Reading is enough
+ * here: what SQLite opens is judged where it opens it (sqlite.c), or by the kernel. */
 static int database_event(PyObject *database, const char *event) {
     const char *s = NULL;
     Py_ssize_t n = 0;
+    bool held = psb_sqlite_held();
+    if (!held && psb.resolve && !psb.learn) {
+        PyObject *cls = PyInterpreterState_Get() == PyInterpreterState_Main() ? psb_exception_class("SandBoxError") : PyExc_PermissionError;
+        if (cls)
+            PyErr_SetString(cls, "sqlite3.connect: the SQLite of this Python hides sqlite3_vfs_find, so what SQL opens cannot be judged, "
+                                 "and this provider has no kernel boundary that would hold it.\n"
+                                 "Use os-sandbox=landlock, or a Python whose sqlite3 uses the shared library.");
+        return -1;
+    }
+    if (held && psb.learn)
+        return 0;
     PyObject *hold = path_bytes(database, &s, &n);
-    if (!hold) /* sets the exception for a PathLike: sqlite3.connect() itself hands a str on */
-        return PyErr_Occurred() ? -1 : psb_file_object(database, -1, PSB_READ, true, false, event);
-    int need = psb.resolve ? PSB_WRITE : PSB_READ, rc = 0;
+    if (!hold) {
+        if (PyErr_Occurred())
+            return -1;
+        return held ? 0 : psb_file_object(database, -1, PSB_READ, true, false, event); /* which says that it is no str */
+    }
+    int need = PSB_READ, rc = 0;
     static __thread char path[PSB_PATH_MAX];
     size_t len = 0;
     bool memory = n == 0 || (n == 8 && memcmp(s, ":memory:", 8) == 0);
@@ -270,7 +294,6 @@ static int database_event(PyObject *database, const char *event) {
         const char *p = s + 5, *end = s + n, *query = memchr(p, '?', (size_t)(end - p)), *stop = memchr(p, '#', (size_t)(end - p));
         if (query && (!stop || query < stop)) {
             memory = says(query, end, "mode", "memory") || says(query, end, "vfs", "memdb");
-            need = says(query, end, "mode", "ro") ? PSB_READ : need;
             stop = query;
         }
         end = stop ? stop : end;

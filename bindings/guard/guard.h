@@ -4,10 +4,10 @@
  * functions that raise no event or too little of one (patch.c, shim.c, import.c), a read-only snapshot of what is allowed
  * (boot.c, table.c), and a socket on which everything else is asked of the Go engine in the supervisor (ask.c).
  *
- * Locking: everything that touches Python objects, the verdict cache or the question socket runs with the GIL held.
- * After a fork only the forking thread is left and it held the GIL, so the child's copy of that state is consistent;
- * the question socket itself is replaced (ask.c). Interpreters with a GIL of their own (3.12+) share both: psb_lock keeps
- * them apart. The call channel (channel.c) has its own mutex.
+ * Locking: everything that touches Python objects runs with the GIL held. The verdict cache and the question socket are
+ * also used without it (sqlite.c) and by interpreters with a GIL of their own (3.12+): psb_lock keeps them apart. Whoever
+ * holds it never waits for a GIL. A fork takes it first, so the child's copy of that state is consistent; the question
+ * socket itself is replaced (ask.c). The call channel (channel.c) has its own mutex.
  *
  * Stack: the guard stands between any two frames of a recursion (imports in imports, __fspath__ that calls os.stat), and a
  * program may make threads with little stack. So what is large is `static __thread`, and used only while no Python code
@@ -165,6 +165,7 @@ int psb_fd_high(int fd); /* moves fd out of the program's way; the new number */
 
 PyObject *psb_exception_class(const char *name); /* borrowed, or NULL with an exception */
 int psb_raise(psb_answer *a, PyObject *subject); /* -1 with the exception set; frees a */
+int psb_carry(PyObject *error, PyObject *refusal); /* another exception tells of a refusal: as a note and as its denials */
 extern const char *const psb_exception_names[];
 
 /* ---- denials.c: what this process was refused ------------------------------------------------------------------ */
@@ -200,6 +201,7 @@ bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a fi
 int psb_hook(const char *event, PyObject *args, void *unused);
 int psb_file_event(const char *spec, const char *event, PyObject *args);
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event);
+bool psb_file_look(const char *path, size_t n, int dir_fd, int need, bool follow, char *text, size_t *len, bool *allowed);
 int psb_open_need(long flags);
 extern __thread PyObject *psb_judged_open; /* the path of an open() that a shim has judged already */
 int psb_call_check(int call, const char *event);
@@ -214,6 +216,8 @@ void psb_note_refused_folder(const char *path, size_t n);
 int psb_net_listen(PyObject *sock);                                     /* listen() on a socket that was not bound */
 int psb_net_name(const char *op, PyObject *sock, PyObject *address);    /* an address whose host has to be looked up */
 int psb_guard_methods(const char *name, PyObject *module);
+bool psb_sqlite_held(void);                          /* is what SQL opens judged? */
+int psb_sqlite_methods(const char *name, PyObject *module);
 int psb_install_base(void);
 int psb_install_module(PyObject *name, PyObject *module);
 
@@ -249,7 +253,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -283,6 +287,7 @@ PyObject *psb_create_dynamic(PSB_CALL);
 PyObject *psb_create_module(PSB_CALL);
 PyObject *psb_fork_exec(PSB_CALL);
 PyObject *psb_socket_init(PSB_CALL);
+PyObject *psb_sql_call(PSB_CALL);
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
 int psb_env_read(PyObject *key);

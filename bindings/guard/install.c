@@ -92,7 +92,7 @@ static int always_fork_exec(PyObject *module) {
 }
 
 static int install(const char *m, PyObject *module) {
-    if (psb_guard_methods(m, module) < 0)
+    if (psb_guard_methods(m, module) < 0 || psb_sqlite_methods(m, module) < 0)
         return -1;
     for (int i = 0; PSB_CALL_SHIMS[i].module; i++) {
         const psb_shim_row *row = &PSB_CALL_SHIMS[i];

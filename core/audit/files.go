@@ -25,7 +25,7 @@ var FileEvents = []FileEvent{
 	{"os.removexattr", "W0", "(path, attribute)"},
 	{"os.getxattr", "s0", "(path, attribute)"},
 	{"os.listxattr", "s0", "(path)"},
-	{"sqlite3.connect", "database", "(database); the C library opens it. What SQL opens later (ATTACH, VACUUM INTO) the OS layer holds"},
+	{"sqlite3.connect", "database", "(database); the C library opens it, and what SQL opens later (ATTACH, VACUUM INTO): sqlite.c judges each system call"},
 }
 
 // FileShims are the path functions without an event, or with one that says too little. In their specs r and l ask for

@@ -21,6 +21,7 @@ import pytest
 import read
 import read_by_library
 import secret
+import sql
 import strings
 import twofaced
 import write
@@ -33,6 +34,7 @@ FILES = [
     read_by_library,
     look,
     write,
+    sql,
     exfiltrate,
     secret,
     execute,
