@@ -15,6 +15,7 @@ static const struct {
 } EXEC_FREE[] = {
     {"dataclasses.py", {"dataclass", "wrap", "make_dataclass"}},  /* __init__ and friends from field names */
     {"collections/__init__.py", {"namedtuple"}},                  /* __new__ from names that are checked identifiers */
+    {"multiprocessing/sharedctypes.py", {"<module>"}},            /* its two properties; later calls name what they like */
     {"attr/_make.py", {"attrs", "wrap", "make_class"}},           /* attrs: as dataclasses */
 };
 /* runpy runs the program itself, and what its shimmed functions were granted to. */
@@ -86,7 +87,8 @@ int psb_call_check(int call, const char *event) {
         return 0; /* a granted sub-interpreter is being made: CPython ends the process where that fails */
     if (psb.phase == PSB_PHASE_BOOT && (row->flags & PSB_F_STDLIB_FREE || reads_code))
         return 0; /* what the interpreter does to start */
-    if (caller == PSB_IMPORTLIB && strcmp(row->category, "process-exec") != 0 && psb_importing())
+    bool foreign = strcmp(row->category, "process-exec") == 0 || (strcmp(row->category, "native") == 0 && strncmp(row->name, "_imp.", 5) != 0);
+    if (caller == PSB_IMPORTLIB && !foreign && psb_importing()) /* a loader of the program's own may be any C function */
         return 0;
     if (caller == PSB_STDLIB && ((row->flags & PSB_F_STDLIB_FREE && written_there(row)) || carried(row->category)))
         return 0;

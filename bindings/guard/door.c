@@ -97,6 +97,7 @@ static const psb_pass PASS[] = {
     [DOOR_MKDIR] = call_mkdir,
     [DOOR_SEMAPHORE] = call_semaphore,
     [DOOR_SQL] = psb_sql_call,
+    [DOOR_EXEC] = psb_exec_module,
 };
 
 PyObject *psb_pass_door(PSB_CALL) { return PASS[door->kind](door, original, args, n, kwnames); }

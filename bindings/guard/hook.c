@@ -71,6 +71,8 @@ static int judge(const event_slot *e, PyObject *args) {
         if (strcmp(e->event, "ctypes.dlopen") == 0 && PyTuple_GET_SIZE(args) >= 1 && PyTuple_GET_ITEM(args, 0) == Py_None &&
             psb_nearest_caller() == PSB_STDLIB)
             return 0; /* `import ctypes` opens the program itself; what is looked up in it is charged */
+        if (psb_ctypes_event(e->event, args))
+            return 0;
         if (psb_call_check(e->index, e->event) < 0)
             return -1;
         return psb_exec_event(e->event, args);

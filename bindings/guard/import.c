@@ -328,6 +328,25 @@ PyObject *psb_create_module(PSB_CALL) {
     return module;
 }
 
+/* _imp.exec_dynamic(module), exec_builtin(module): here a module of several phases gets its contents. They are guarded before
+ * a loader of the program's own sees them. */
+PyObject *psb_exec_module(PSB_CALL) {
+    if (psb_call_check(door->call, door->name) < 0)
+        return NULL;
+    PyObject *result = psb_call_original(original, args, n, kwnames);
+    if (!result || n < 1 || !PyModule_Check(args[0]))
+        return result;
+    PyObject *name = PyModule_GetNameObject(args[0]);
+    if (!name) { /* a loader took it away; the C code has its name still */
+        PyErr_Clear();
+        name = PyUnicode_FromString("");
+    }
+    if (!name || psb_install_module(name, args[0]) < 0)
+        Py_CLEAR(result);
+    Py_XDECREF(name);
+    return result;
+}
+
 /* _imp.create_dynamic(spec[, file]): an extension's code. The import system may load what is there to be imported; what the
  * program could have written itself is native code of its own, and needs that grant. */
 PyObject *psb_create_dynamic(PSB_CALL) {

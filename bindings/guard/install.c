@@ -12,6 +12,8 @@ static enum psb_door_kind kind_of(const char *module, const char *attr) {
         return DOOR_FORK_EXEC;
     if (strcmp(module, "_imp") == 0 && strcmp(attr, "create_dynamic") == 0)
         return DOOR_DYNAMIC;
+    if (strcmp(module, "_imp") == 0 && strncmp(attr, "exec_", 5) == 0)
+        return DOOR_EXEC;
     return DOOR_CALL;
 }
 
@@ -93,6 +95,8 @@ static int always_fork_exec(PyObject *module) {
 
 static int install(const char *m, PyObject *module) {
     if (psb_guard_methods(m, module) < 0 || psb_sqlite_methods(m, module) < 0)
+        return -1;
+    if (strcmp(m, "_ctypes") == 0 && psb_guard_ctypes(module) < 0)
         return -1;
     for (int i = 0; PSB_CALL_SHIMS[i].module; i++) {
         const psb_shim_row *row = &PSB_CALL_SHIMS[i];

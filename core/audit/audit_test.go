@@ -25,7 +25,11 @@ func TestCallsAreComplete(t *testing.T) {
 		}
 		assert.Contains(t, Categories, c.Category, c.Name)
 		assert.NotEmpty(t, c.Why, c.Name)
-		assert.True(t, c.Event != "" || len(c.Shim) > 0, "%s has neither event nor shim", c.Name)
+		assert.True(t, c.Event != "" || len(c.Shim) > 0 || c.Slot, "%s has neither event nor shim nor slot", c.Name)
+		for _, n := range c.WithCalls {
+			with, ok := Lookup(n)
+			assert.True(t, ok && with.Category == c.Category, "%s: with %s", c.Name, n)
+		}
 		if c.Event != "" && !evalEvents[c.Event] {
 			assert.Empty(t, events[c.Event], "the event %s belongs to two calls", c.Event)
 			events[c.Event] = c.Name

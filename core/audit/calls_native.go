@@ -1,11 +1,15 @@
 package audit
 
+// library: who may call the functions of a library has memory anyway.
+var library = []string{"ctypes.CDLL", "ctypes.dlsym"}
+
 // native: machine code and raw memory. `import ctypes` opens the program itself (dlopen(None)), so that event is free
 // where the standard library raises it; a library is opened through CDLL's constructor, which is shimmed once ctypes
 // stands and is never free.
 //
-// ctypes' types can forge pointers without any event (a Union of an integer and a pointer): whoever may import _ctypes
-// has raw memory. Docs grade the import so, and the OS layer holds what follows.
+// ctypes' types forge pointers without any event (a Union of an integer and a pointer), so the guard stands before the types
+// themselves: an instance of one that can hold an address, a field, a pointer that is followed and a function that is called
+// are asked for. Numbers, arrays of numbers and classes are free.
 var nativeCalls = []Call{
 	{Name: "ctypes.CDLL", Aliases: []string{"ctypes.PyDLL", "ctypes.WinDLL", "ctypes.OleDLL", "ctypes.cdll.LoadLibrary", "ctypes.LibraryLoader"}, Category: Native,
 		Shim: []Target{{"ctypes", "CDLL.__init__"}}, Outer: true, Why: "loads a library and runs its constructors"},
@@ -13,14 +17,31 @@ var nativeCalls = []Call{
 	{Name: "ctypes.dlsym", Aliases: []string{"ctypes.pythonapi"}, Category: Native, Event: "ctypes.dlsym", Why: "a function of a library, ready to be called"},
 	{Name: "_ctypes.dlsym", Category: Native, Event: "ctypes.dlsym/handle", Why: "the same by handle"},
 	{Name: "_ctypes.call_function", Aliases: []string{"_ctypes.call_cdeclfunction"}, Category: Native, Event: "ctypes.call_function", Why: "calls an address"},
-	{Name: "ctypes.CFUNCTYPE", Category: Native, Shim: []Target{{"ctypes", "CFUNCTYPE"}}, Why: "no event; makes an address callable"},
-	{Name: "ctypes.PYFUNCTYPE", Category: Native, Shim: []Target{{"ctypes", "PYFUNCTYPE"}}, Why: "no event; makes an address callable"},
-	{Name: "ctypes.cast", Category: Native, Shim: []Target{{"ctypes", "cast"}}, Why: "no event; an integer becomes a pointer"},
-	{Name: "ctypes.from_address", Aliases: []string{"ctypes.in_dll"}, Category: Native, Event: "ctypes.cdata", Why: "memory at an address, read and write"},
-	{Name: "ctypes.string_at", Category: Native, Event: "ctypes.string_at", Why: "reads memory at an address"},
-	{Name: "ctypes.wstring_at", Category: Native, Event: "ctypes.wstring_at", Why: "reads memory at an address"},
+	{Name: "ctypes.CFUNCTYPE", Aliases: []string{"ctypes.PYFUNCTYPE"}, Category: Native, Slot: true, WithCalls: library, Why: "a function of an address, or a callback; the class is free"},
+	{Name: "ctypes.CFuncPtr", Aliases: []string{"_ctypes.CFuncPtr", "ctypes._CFuncPtr", "ctypes.CDLL._FuncPtr"}, Category: Native, Slot: true, WithCalls: library, Why: "calls what an address leads to"},
+	{Name: "ctypes.cast", Category: Native, Shim: []Target{{"ctypes", "cast"}}, Slot: true, WithCalls: library, Why: "no event; an integer becomes a pointer"},
+	{Name: "ctypes.memmove", Category: Native, Slot: true, WithCalls: library, Why: "no event; reads and writes any address"},
+	{Name: "ctypes.memset", Category: Native, Slot: true, WithCalls: library, Why: "no event; writes any address"},
+	{Name: "ctypes.from_address", Aliases: []string{"ctypes.in_dll"}, Category: Native, Event: "ctypes.cdata", WithCalls: library, Why: "memory at an address, read and write"},
+	{Name: "ctypes.string_at", Category: Native, Event: "ctypes.string_at", Slot: true, WithCalls: library, Why: "reads memory at an address"},
+	{Name: "ctypes.wstring_at", Category: Native, Event: "ctypes.wstring_at", Slot: true, WithCalls: library, Why: "reads memory at an address"},
+	{Name: "ctypes.Structure", Aliases: []string{"_ctypes.Structure", "ctypes.BigEndianStructure", "ctypes.LittleEndianStructure"}, Category: Native, Slot: true,
+		WithCalls: library, Why: "no event; instances and fields: a field's descriptor takes any object and reads beyond it. The class is free"},
+	{Name: "ctypes.Union", Aliases: []string{"_ctypes.Union", "ctypes.BigEndianUnion", "ctypes.LittleEndianUnion"}, Category: Native, Slot: true,
+		WithCalls: library, Why: "no event; instances and fields: an integer becomes a pointer. The class is free"},
+	{Name: "ctypes.POINTER", Aliases: []string{"ctypes.pointer", "ctypes._Pointer", "_ctypes._Pointer"}, Category: Native, Slot: true, WithCalls: library,
+		Why: "no event; instances, items and contents: its bytes can be written like any others. The class is free"},
+	{Name: "ctypes.c_char_p", Category: Native, Slot: true, WithCalls: library, Why: "no event; its value is read from an address"},
+	{Name: "ctypes.c_wchar_p", Category: Native, Slot: true, WithCalls: library, Why: "no event; its value is read from an address"},
+	{Name: "ctypes.c_void_p", Category: Native, Slot: true, WithCalls: library, Why: "no event; an address, to be made a pointer"},
+	{Name: "ctypes.py_object", Category: Native, Slot: true, WithCalls: library, Why: "no event; its value is an object at an address"},
+	{Name: "ctypes.Array", Aliases: []string{"_ctypes.Array"}, Category: Native, Slot: true, WithCalls: library,
+		Why: "no event; arrays of anything but numbers, and classes with a metaclass of the program's own"},
+	{Name: "ctypes.resize", Aliases: []string{"_ctypes.resize"}, Category: Native, Shim: []Target{{"_ctypes", "resize"}}, WithCalls: library, Why: "no event; frees memory that a memoryview may still show"},
+	{Name: "ctypes.keepalive", Aliases: []string{"_ctypes._CData._objects"}, Category: Native, Slot: true, WithCalls: library, Why: "no event; what is released there is still read and written"},
+	{Name: "ctypes.retype", Aliases: []string{"_ctypes._CData.__class__", "_ctypes._CData.__bases__"}, Category: Native, Event: "object.__setattr__", WithCalls: library,
+		Why: "an object of ctypes, or a class, becomes another: a number a pointer"},
 	{Name: "_ctypes.PyObj_FromPtr", Category: Native, Event: "ctypes.PyObj_FromPtr", Why: "an object at an address"},
-	{Name: "_ctypes._unpickle", Category: Native, Shim: []Target{{"_ctypes", "_unpickle"}}, Why: "no event; pointers from bytes"},
 	{Name: "_ctypes.dlclose", Category: Native, Shim: []Target{{"_ctypes", "dlclose"}}, Why: "no event; takes code away under its users"},
 	{Name: "_ctypes.Py_INCREF", Category: Native, Shim: []Target{{"_ctypes", "Py_INCREF"}}, Why: "no event; breaks reference counts"},
 	{Name: "_ctypes.Py_DECREF", Category: Native, Shim: []Target{{"_ctypes", "Py_DECREF"}}, Why: "no event; frees what is in use"},

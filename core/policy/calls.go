@@ -113,7 +113,18 @@ func (m *callRules) decide(call *audit.Call) verdict {
 	if v := m.wider(call.Category); v.line > 0 {
 		return v
 	}
-	return verdict{true, m.granted[call.With]}
+	return m.with(call)
+}
+
+// with is the verdict of the grants that carry to a function of which no rule speaks.
+func (m *callRules) with(call *audit.Call) verdict {
+	line := m.granted[call.With]
+	for _, name := range call.WithCalls {
+		if v := m.function(name); v.line > 0 && v.allow {
+			line = first(line, v.line)
+		}
+	}
+	return verdict{true, line}
 }
 
 // Call decides on a sensitive call. names are the functions on the way, the outermost first (subprocess.run, then
@@ -141,7 +152,7 @@ func (p *Policy) Call(names []string, event string) Decision {
 		v := verdict{true, m.allowAll}
 		if known {
 			if v = m.wider(call.Category); v.line == 0 {
-				v = verdict{true, m.granted[call.With]}
+				v = m.with(&call)
 			}
 		} else if m.denyAll > 0 {
 			v = verdict{false, m.denyAll}

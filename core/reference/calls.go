@@ -67,6 +67,9 @@ func seen(f audit.Call) string {
 	if len(f.Shim) > 0 {
 		out = append(out, "shim")
 	}
+	if f.Slot {
+		out = append(out, "C type")
+	}
 	return strings.Join(out, ", ")
 }
 

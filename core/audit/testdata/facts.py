@@ -53,6 +53,7 @@ ways = {
     "os.listdir": "os.listdir('.')",
     "os.scandir": "os.scandir('.')",
     "os.chdir": "os.chdir('.')",
+    "object.__setattr__": "setattr(ctypes.c_int(), '__class__', ctypes.c_uint)",
     "os.mkdir": "os.mkdir('n')",
     "os.rmdir": "os.rmdir('d')",
     "os.remove": "os.unlink('a')",
