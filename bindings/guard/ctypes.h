@@ -6,7 +6,8 @@
  * them. Classes may be made freely (libraries define their structures when they are imported); to make an instance of one that
  * holds an address, to follow a pointer, to read a field or to call a function is asked for.
  *
- * All of this runs with the GIL of the main interpreter. A sub-interpreter is made by a grant of `native`.
+ * All of this runs with the GIL of the main interpreter. In another one (itself a grant of `native`) _ctypes is imported by a
+ * grant of calls alone.
  */
 #ifndef PSB_CTYPES_H
 #define PSB_CTYPES_H

@@ -240,8 +240,10 @@ static int hold(PyObject *module) {
 int psb_guard_ctypes(PyObject *module) {
     PyModuleDef *def = PyModule_GetDef(module);
     PyErr_Clear();
-    if (!def || !def->m_name || strcmp(def->m_name, "_ctypes") != 0 || all_granted() || PyInterpreterState_Get() != PyInterpreterState_Main())
+    if (!def || !def->m_name || strcmp(def->m_name, "_ctypes") != 0 || all_granted())
         return 0;
+    if (PyInterpreterState_Get() != PyInterpreterState_Main())
+        return PyObject_HasAttrString(module, ROOT_NAMES[0]) ? psb_ctypes_ask(CR_CALL) : 0; /* no types are held there: all or nothing */
     int rc = known(module);
     if (rc)
         return rc < 0 ? -1 : 0;
