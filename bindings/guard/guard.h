@@ -291,6 +291,7 @@ PyObject *psb_exec_module(PSB_CALL);
 PyObject *psb_fork_exec(PSB_CALL);
 PyObject *psb_socket_init(PSB_CALL);
 PyObject *psb_sql_call(PSB_CALL);
+PyObject *psb_dbm_open(PSB_CALL);
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
 int psb_env_read(PyObject *key);

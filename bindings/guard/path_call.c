@@ -152,6 +152,8 @@ static void name_given(const copied *c, PyObject *const *args, Py_ssize_t total)
 /* Path functions. Everything that the verdict depends on is converted once, to exact types, and the converted values are
  * what the original gets: a PathLike cannot answer the check and the call differently. */
 PyObject *psb_call_file(PSB_CALL) {
+    if (strchr("bg", door->spec[0]))
+        return psb_dbm_open(door, original, args, n, kwnames);
     Py_ssize_t total = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     if (!psb.enforce || total > ARGUMENTS_MAX) /* the originals take fewer */
         return psb_call_original(original, args, n, kwnames);

@@ -29,7 +29,7 @@ var FileEvents = []FileEvent{
 }
 
 // FileShims are the path functions without an event, or with one that says too little. In their specs r and l ask for
-// metadata, o for the content, p for what flags say, n leaves it to the event and only makes it a str or bytes; `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
+// metadata, o for the content, p for what flags say, n leaves it to the event and only makes it a str or bytes, b and g are what dbm.ndbm and dbm.gnu open; `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
 var FileShims = []FileShim{
 	{Target{"posix", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"}, {Target{"os", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"},
 	{Target{"posix", "stat"}, "r0d=dir_fd", "no event"}, {Target{"os", "stat"}, "r0d=dir_fd", "no event"},
@@ -46,8 +46,8 @@ var FileShims = []FileShim{
 	{Target{"readline", "append_history_file"}, "w1", "opened by the C library"},
 	{Target{"_sqlite3", "connect"}, "n0", "its event may hold a path object"}, {Target{"sqlite3", "connect"}, "n0", "its event may hold a path object"},
 	{Target{"_ssl", "_test_decode_cert"}, "o0", "no event; opened by OpenSSL"},
-	{Target{"_dbm", "open"}, "o0", "opened by the C library"},
-	{Target{"_gdbm", "open"}, "o0", "opened by the C library"},
+	{Target{"_dbm", "open"}, "b0", "opened by the C library, under other names"},
+	{Target{"_gdbm", "open"}, "g0", "opened by the C library"},
 }
 
 // NetEvents are the events of the socket module. listen, accept and socketpair raise none.
