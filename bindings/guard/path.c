@@ -133,11 +133,50 @@ static bool without_links(const char *path, char *out, size_t *len) {
     return !strstr(path, "/..") && add_components(path, strlen(path), out, &n) && finish(out, n, len);
 }
 
+static bool part_exists(char *path, char *end, char *out, size_t *len) {
+    *end = 0;
+    bool there = existing(end == path ? "/" : path, out, len);
+    *end = '/';
+    return there;
+}
+
+/* A slash between the two, or NULL. */
+static char *slash_between(char *low, char *high) {
+    char *middle = low + (high - low) / 2;
+    for (char *p = middle; p > low; p--)
+        if (*p == '/' && p < high)
+            return p;
+    return middle + 1 < high ? memchr(middle + 1, '/', (size_t)(high - middle - 1)) : NULL;
+}
+
+/* The longest part of the path, without its last name, that is there: resolved to out; the slash after it. Mostly that is all
+ * of it; else what is left is halved, since beneath what is not there nothing is. */
+static char *existing_part(char *path, char *out, size_t *len) {
+    char *low = path, *high = strrchr(path, '/'), *at;
+    if (part_exists(path, high, out, len)) {
+        low = high;
+    } else {
+        while ((at = slash_between(low, high))) {
+            if (part_exists(path, at, out, len))
+                low = at;
+            else
+                high = at;
+        }
+        if (!part_exists(path, low, out, len)) { /* it has just gone: the letters alone */
+            *len = 0;
+            return path;
+        }
+    }
+    if (*len == 1) /* the root */
+        *len = 0;
+    return low;
+}
+
 /* `absolute` may hold "..", which the kernel applies after links and letters cannot. A path that does not exist resolves
- * to its resolved parent plus its last name; a last component that is a dangling link leads where the link says, since
- * O_CREAT would create there. */
+ * to the part of it that does, resolved, and the rest: a component that is a dangling link leads where the link says, since
+ * O_CREAT would create there, and since a program could else tell what is there beyond its links from what is not. */
 bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
-    static __thread char current[PSB_PATH_MAX];
+    static __thread char current[PSB_PATH_MAX], joined[PSB_PATH_MAX], target[PATH_MAX];
     size_t n = strlen(absolute);
     if (n >= sizeof current) {
         errno = ENAMETOOLONG;
@@ -147,53 +186,30 @@ bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t 
     for (int links = 0; links < 40; links++) {
         if (follow_last && (without_links(current, out, len) || existing(current, out, len)))
             return true;
-        char *slash = strrchr(current, '/');
-        if (!slash || !slash[1]) {
-            memcpy(out, current, strlen(current) + 1);
-            *len = strlen(current);
-            return true;
-        }
-        char name[NAME_MAX + 1];
-        if (strlen(slash + 1) > NAME_MAX) {
+        size_t there;
+        const char *cut = existing_part(current, out, &there);
+        const char *name = cut + strspn(cut, "/"), *rest = name + strcspn(name, "/");
+        size_t size = (size_t)(rest - name), end = there;
+        if (size > NAME_MAX) {
             errno = ENAMETOOLONG;
             return false;
         }
-        strcpy(name, slash + 1);
-        *slash = 0;
-        size_t parent_len;
-        const char *parent = current[0] ? current : "/";
-        if (!existing(parent, out, &parent_len)) {
-            /* the parent is not there either: the call will fail; decide on the text */
-            *slash = '/';
-            memcpy(out, current, strlen(current) + 1);
-            *len = strlen(current);
-            return true;
+        ssize_t t = -1;
+        if (*rest || follow_last) {
+            if (!append(out, &end, "/", 1) || !append(out, &end, name, size))
+                return false;
+            out[end] = 0;
+            t = readlink(out, target, sizeof target - 1);
         }
-        if (parent_len == 1)
-            parent_len = 0;
-        if (parent_len + strlen(name) + 2 > PSB_PATH_MAX) {
-            errno = ENAMETOOLONG;
+        if (t < 0) /* no link: a new name in a real folder, and what would be beneath it */
+            return add_components(cut, strlen(cut), out, &there) && finish(out, there, len);
+        end = 0;
+        if (target[0] != '/' && (!append(joined, &end, out, there) || !append(joined, &end, "/", 1)))
             return false;
-        }
-        out[parent_len] = '/';
-        strcpy(out + parent_len + 1, name);
-        *len = parent_len + 1 + strlen(name);
-        if (!follow_last)
-            return true;
-        static __thread char target[PATH_MAX];
-        ssize_t t = readlink(out, target, sizeof target - 1);
-        if (t < 0)
-            return true; /* not a link: a new name in a real folder */
-        target[t] = 0;
-        size_t joined = 0;
-        if (target[0] != '/') {
-            memcpy(current, out, parent_len);
-            joined = parent_len;
-            current[joined++] = '/';
-        }
-        if (!append(current, &joined, target, (size_t)t))
+        if (!append(joined, &end, target, (size_t)t) || !append(joined, &end, rest, strlen(rest)))
             return false;
-        current[joined] = 0;
+        joined[end] = 0;
+        memcpy(current, joined, end + 1);
     }
     errno = ELOOP;
     return false;
