@@ -104,8 +104,11 @@ static PyObject *with_files(int which, const char *event, const char *const keyw
         PyObject *bytes;
         if (at < 0 || copy[at] == Py_None)
             continue;
-        if (!PyUnicode_FSConverter(copy[at], &bytes)) { /* no path: the original says so in its own words */
-            PyErr_Clear();
+        if (!PyUnicode_FSConverter(copy[at], &bytes)) {
+            if (!PyErr_ExceptionMatches(PyExc_TypeError))
+                goto done;
+            PyErr_Clear(); /* no path: the original says so in its own words, of something that cannot become one */
+            copy[at] = Py_Ellipsis;
             continue;
         }
         copy[at] = owned[i] = bytes;

@@ -7,31 +7,35 @@
 #include <limits.h>
 #include <string.h>
 
+/* Functions that take a descriptor in the place of a path. */
+static bool takes_fd(const psb_door *door) { return door->spec[0] == 'r' && strcmp(door->name, "access") != 0; }
+
 /* A new reference to path as exact str or bytes, or to path itself where it is a descriptor, None, or no path at all: then
- * the original says so in its own words. NULL with an exception. */
+ * the original says so in its own words. NULL with an exception. In the order in which the originals look. */
 static PyObject *plain_path(const psb_door *door, PyObject *path) {
-    if (PyLong_Check(path) || path == Py_None || PyUnicode_CheckExact(path) || PyBytes_CheckExact(path))
+    if (PyLong_CheckExact(path) || path == Py_None || PyUnicode_CheckExact(path) || PyBytes_CheckExact(path))
         return Py_NewRef(path);
-    PyObject *plain;
-    if (PyUnicode_Check(path)) {
-        plain = PyUnicode_FromObject(path);
-    } else if (PyObject_CheckBuffer(path) && !PyBytes_Check(path)) {
-        bool fd = door->spec[0] == 'r' && strcmp(door->name, "access") != 0;
+    if (PyUnicode_Check(path))
+        return PyUnicode_FromObject(path);
+    if (PyBytes_Check(path))
+        return PyBytes_FromStringAndSize(PyBytes_AS_STRING(path), PyBytes_GET_SIZE(path));
+    if (PyObject_CheckBuffer(path) && door->spec[0] != 'n' && door->spec[0] != 'o') {
         if (PyErr_WarnFormat(PyExc_DeprecationWarning, 1, "%s: path should be string, bytes%s, not %.200s", door->name,
-                             fd ? ", os.PathLike or integer" : " or os.PathLike", Py_TYPE(path)->tp_name))
+                             takes_fd(door) ? ", os.PathLike or integer" : " or os.PathLike", Py_TYPE(path)->tp_name))
             return NULL;
         return PyBytes_FromObject(path);
-    } else if (PyBytes_Check(path)) {
-        plain = PyBytes_FromStringAndSize(PyBytes_AS_STRING(path), PyBytes_GET_SIZE(path));
-    } else if (PyIndex_Check(path)) {
-        plain = PyNumber_Index(path);
-    } else {
-        PyObject *fspath = PyObject_HasAttrString((PyObject *)Py_TYPE(path), "__fspath__") ? PyOS_FSPath(path) : Py_NewRef(path);
-        if (!fspath || fspath == path)
-            return fspath;
-        plain = plain_path(door, fspath);
-        Py_DECREF(fspath);
     }
+    if (PyIndex_Check(path) && takes_fd(door))
+        return PyNumber_Index(path);
+    PyObject *name = PyUnicode_InternFromString("__fspath__");
+    if (!name)
+        return NULL;
+    bool is_path = _PyType_Lookup(Py_TYPE(path), name); /* asks no code of the program's, as getattr() would */
+    Py_DECREF(name);
+    if (!is_path)
+        return Py_NewRef(path);
+    PyObject *fspath = PyOS_FSPath(path), *plain = fspath ? plain_path(door, fspath) : NULL;
+    Py_XDECREF(fspath);
     return plain;
 }
 
@@ -48,86 +52,92 @@ static Py_ssize_t place(Py_ssize_t n, PyObject *kwnames, Py_ssize_t at, const ch
 #define ARGUMENTS_MAX 16
 typedef struct {
     PyObject *args[ARGUMENTS_MAX + 1], *owned[ARGUMENTS_MAX];
-    int n_owned;
+    bool changed;
 } copied;
 
 /* Puts a new reference in an argument's place. */
 static bool put(copied *c, Py_ssize_t at, PyObject *value) {
-    if (!value)
-        return false;
-    if (value == c->args[at] || c->n_owned == ARGUMENTS_MAX) {
+    if (value == c->args[at]) {
         Py_DECREF(value);
-        return value == c->args[at];
+    } else if (value) {
+        c->args[at] = value;
+        Py_XSETREF(c->owned[at], value);
+        c->changed = true;
     }
-    c->args[at] = c->owned[c->n_owned++] = value;
-    return true;
+    return value;
 }
 
-/* A number is taken once, as an exact int: __index__ cannot answer the check and the call differently. -1 in *value where
- * there is none; *odd where it is nothing that the original takes. */
-static bool number(copied *c, Py_ssize_t at, long *value, bool *odd) {
-    *value = -1;
-    if (at < 0 || c->args[at] == Py_None)
-        return true;
-    if (!PyIndex_Check(c->args[at])) {
-        *odd = true;
-        return true;
-    }
-    if (!put(c, at, PyNumber_Index(c->args[at])))
-        return false;
-    int overflow;
-    *value = PyLong_AsLongAndOverflow(c->args[at], &overflow);
-    *odd |= overflow || *value > INT_MAX || *value < INT_MIN;
-    return true;
+static Py_ssize_t path_place(const psb_door *door, Py_ssize_t n, PyObject *kwnames) {
+    Py_ssize_t at = door->spec[1] ? door->spec[1] - '0' : 0;
+    return place(n, kwnames, at, at ? "dst" : door->spec[0] == 'n' ? "database" : "path");
 }
 
-/* One path of the spec at *spec, which moves past it. */
-static bool judge_path(const psb_door *door, copied *c, Py_ssize_t n, PyObject *kwnames, const char **spec, bool *opens) {
-    char what = *(*spec)++, keyword[32] = "";
-    Py_ssize_t at = **spec ? *(*spec)++ - '0' : 0;
-    if ((*spec)[0] == 'd' && (*spec)[1] == '=') {
-        size_t k = 0;
-        for (*spec += 2; **spec && **spec != ' ' && k < sizeof keyword - 1; ++*spec)
-            keyword[k++] = **spec;
-        keyword[k] = 0;
+static bool is_path(PyObject *o) { return PyUnicode_Check(o) || PyBytes_Check(o) || PyLong_Check(o) || o == Py_None; }
+
+/* Makes an argument exact: what a question to it can change is asked once. What is nothing that the original takes stays. */
+static bool exact(copied *c, Py_ssize_t at, bool truth) {
+    PyObject *o = c->args[at];
+    if (o == Py_None || PyLong_CheckExact(o) || PyBool_Check(o))
+        return true;
+    if (truth) {
+        int yes = PyObject_IsTrue(o);
+        return yes >= 0 && put(c, at, Py_NewRef(yes ? Py_True : Py_False));
     }
-    while (**spec == ' ')
-        ++*spec;
-    Py_ssize_t slot = place(n, kwnames, at, at ? "dst" : what == 'n' ? "database" : "path");
-    if (slot < 0)
-        return true; /* missing: the original complains, or means the working directory */
-    long dir_fd, flags = 0;
-    bool odd = false;
-    if (!number(c, place(n, kwnames, -1, keyword), &dir_fd, &odd))
-        return false;
-    if (what == 'p') {
-        long mode;
-        if (dir_fd < 0) /* the event says it all */
-            return true;
-        if (!number(c, place(n, kwnames, 1, "flags"), &flags, &odd) || !number(c, place(n, kwnames, 2, "mode"), &mode, &odd))
+    return !PyIndex_Check(o) || put(c, at, PyNumber_Index(o));
+}
+
+/* Every argument, again until a round finds nothing more to ask: then no code of the program's runs between the verdict and
+ * the call, which could make a path of what was none, or lead a descriptor or the working directory elsewhere. *odd: the first
+ * argument is no path, and the original says so before it looks at another. */
+static bool all_exact(const psb_door *door, copied *c, Py_ssize_t n, PyObject *kwnames, Py_ssize_t total, bool *odd) {
+    Py_ssize_t path = path_place(door, n, kwnames), follow = place(n, kwnames, -1, "follow_symlinks"),
+               effective = place(n, kwnames, -1, "effective_ids");
+    bool numbers = door->spec[0] != 'n' && strcmp(door->name, "pathconf") != 0; /* these take an exact number or name, or ask no more */
+    for (int rounds = 0; rounds < 8; rounds++) {
+        c->changed = false;
+        if (path >= 0 && !put(c, path, plain_path(door, c->args[path])))
             return false;
+        *odd = path == 0 && !is_path(c->args[path]);
+        if (*odd && !c->changed)
+            return true;
+        for (Py_ssize_t i = 0; numbers && i < total; i++)
+            if (i != path && !exact(c, i, i == follow || i == effective))
+                return false;
+        if (!c->changed)
+            return true;
     }
-    if (odd) /* the original says so in its own words */
-        return true;
-    if (!put(c, slot, plain_path(door, c->args[slot])))
-        return false;
-    PyObject *path = c->args[slot];
-    if (!PyUnicode_Check(path) && !PyBytes_Check(path) && !PyLong_Check(path) && path != Py_None)
-        return true; /* no path: the original says so in its own words */
-    if (what == 'n') /* its event judges it */
+    PyErr_Format(PyExc_TypeError, "%s: arguments that change when they are asked cannot be judged in a sandbox", door->name);
+    return false;
+}
+
+/* The argument as a C int; -1 where it is None or not there. *odd: it is nothing that the original takes. */
+static int number(const copied *c, Py_ssize_t at, bool *odd) {
+    int overflow = 0;
+    if (at < 0 || c->args[at] == Py_None)
+        return -1;
+    long value = PyLong_Check(c->args[at]) ? PyLong_AsLongAndOverflow(c->args[at], &overflow) : LONG_MAX;
+    *odd |= overflow || value > INT_MAX || value < INT_MIN;
+    return *odd ? -1 : (int)value;
+}
+
+/* Exact arguments, to a verdict. */
+static bool judge_path(const psb_door *door, const copied *c, Py_ssize_t n, PyObject *kwnames, bool *opens) {
+    char what = door->spec[0];
+    Py_ssize_t slot = path_place(door, n, kwnames), f = place(n, kwnames, -1, "follow_symlinks");
+    bool odd = slot >= 0 && !is_path(c->args[slot]);
+    int dir_fd = strstr(door->spec, "d=") ? number(c, place(n, kwnames, -1, strstr(door->spec, "d=") + 2), &odd) : -1;
+    int flags = what == 'p' ? number(c, place(n, kwnames, 1, "flags"), &odd) : 0;
+    if (what == 'p')
+        number(c, place(n, kwnames, 2, "mode"), &odd);
+    /* Missing, or meaning the working directory; not what the original takes: it says so itself; judged by its event. */
+    if (slot < 0 || odd || what == 'n' || (what == 'p' && dir_fd < 0))
         return true;
     bool follow = what == 'r' || what == 'o' || (what == 'p' && !(flags & O_NOFOLLOW));
-    Py_ssize_t f = place(n, kwnames, -1, "follow_symlinks");
-    if (f >= 0) {
-        int yes = PyObject_IsTrue(c->args[f]);
-        if (yes < 0 || !put(c, f, PyBool_FromLong(yes)))
-            return false;
-        follow &= yes;
-    }
+    if (f >= 0)
+        follow &= c->args[f] == Py_True;
     int need = what == 'w' ? PSB_WRITE : what == 'p' ? psb_open_need(flags) : what == 'o' ? PSB_READ : PSB_READ | PSB_UNHELD;
     *opens = what == 'p';
-    return psb_file_object(path, dir_fd < 0 || dir_fd > INT_MAX ? -1 : (int)dir_fd, need, follow, what == 'r' || what == 'l',
-                           door->name) == 0;
+    return psb_file_object(c->args[slot], dir_fd < 0 ? -1 : dir_fd, need, follow, what == 'r' || what == 'l', door->name) == 0;
 }
 
 /* An error names the path as it was given, not what it was converted to. */
@@ -141,7 +151,7 @@ static void name_given(const copied *c, PyObject *const *args, Py_ssize_t total)
     for (int i = 0; i < 2 && value && PyObject_TypeCheck(value, (PyTypeObject *)PyExc_OSError); i++) {
         PyObject *name = PyObject_GetAttrString(value, attributes[i]);
         for (Py_ssize_t k = 0; name && name != Py_None && k < total; k++)
-            if (name == c->args[k] && name != args[k] && PyObject_CheckBuffer(args[k])) /* path objects are named as str, too */
+            if (name == c->args[k] && name != args[k] && (PyObject_CheckBuffer(args[k]) || PyIndex_Check(args[k]))) /* path objects are named as str, too */
                 PyObject_SetAttrString(value, attributes[i], args[k]);
         Py_XDECREF(name);
     }
@@ -159,12 +169,11 @@ PyObject *psb_call_file(PSB_CALL) {
         return psb_call_original(original, args, n, kwnames);
     if (door->spec[0] == 'p' && !kwnames && n >= 2 && (PyUnicode_CheckExact(args[0]) || PyBytes_CheckExact(args[0])))
         return psb_call_original(original, args, n, NULL); /* os.open of a plain path: its event says all there is */
-    copied c;
+    copied c = {.changed = false};
     memcpy(c.args, args, sizeof(PyObject *) * (size_t)total);
-    c.n_owned = 0;
-    bool ok = true, opens = false;
-    for (const char *spec = door->spec; ok && *spec;)
-        ok = judge_path(door, &c, n, kwnames, &spec, &opens);
+    bool odd = false, opens = false, ok = all_exact(door, &c, n, kwnames, total, &odd);
+    if (ok && !odd)
+        ok = judge_path(door, &c, n, kwnames, &opens);
     PyObject *result = NULL;
     if (ok) {
         if (opens)
@@ -172,9 +181,9 @@ PyObject *psb_call_file(PSB_CALL) {
         result = psb_call_original(original, c.args, n, kwnames);
         psb_judged_open = NULL;
     }
-    if (!result && c.n_owned)
+    if (!result)
         name_given(&c, args, total);
-    while (c.n_owned)
-        Py_DECREF(c.owned[--c.n_owned]);
+    for (Py_ssize_t i = 0; i < total; i++)
+        Py_XDECREF(c.owned[i]);
     return result;
 }

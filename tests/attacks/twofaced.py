@@ -80,4 +80,88 @@ CASES = [
         grants="net=ALLOW|TCP|127.0.0.1|*|OUT\nnet=DENY|TCP|127.0.0.1|{open}|OUT",
         kind="object",
     ),
+    Attack(
+        "read",
+        "a dir_fd that becomes a number while the path is asked",
+        """
+        import os
+        class Late: pass
+        class Path:
+            def __fspath__(self):
+                Late.__index__ = lambda self: os.open('.', os.O_RDONLY)
+                return SECRET
+        if os.stat(Path(), dir_fd=Late()).st_size: print('ESCAPED')
+    """,
+        kind="object",
+    ),
+    Attack(
+        "read",
+        "a dir_fd that becomes a number while the mode is asked",
+        """
+        import os
+        class Late: pass
+        class Mode:
+            def __index__(self):
+                Late.__index__ = lambda self: os.open('.', os.O_RDONLY)
+                return os.R_OK
+        if os.access(SECRET, Mode(), dir_fd=Late()): print('ESCAPED')
+    """,
+        kind="object",
+    ),
+    Attack(
+        "read",
+        "a mode that changes the working directory",
+        """
+        import os
+        os.makedirs(WORK + '/a/b/c')
+        up = os.path.relpath(SECRET, WORK)
+        os.chdir(WORK + '/a/b/c')
+        class Mode:
+            def __index__(self):
+                os.chdir('../../..')
+                return os.R_OK
+        if os.access(up, Mode()): print('ESCAPED')
+    """,
+        grants="expose-rw=./work",
+        kind="object",
+        alone=True,
+    ),
+    Attack(
+        "read",
+        "a class that has __fspath__ only after it was looked for",
+        """
+        import os
+        class Meta(type):
+            def __getattribute__(cls, name):
+                if name == '__fspath__':
+                    cls.__fspath__ = lambda self: SECRET
+                    raise AttributeError(name)
+                return super().__getattribute__(name)
+        class Path(metaclass=Meta): pass
+        try: os.stat(Path())
+        except TypeError: pass
+        hasattr(Path, '__fspath__')
+        if os.stat(Path()).st_size: print('ESCAPED')
+    """,
+        kind="object",
+    ),
+    Attack(
+        "read",
+        "a path for ssl that fails the first time",
+        """
+        import ssl
+        class Path:
+            asked = 0
+            def __fspath__(self):
+                Path.asked += 1
+                if Path.asked == 1: raise ValueError
+                return SECRET
+        context, path = ssl.create_default_context(), Path()
+        for _ in range(2):
+            try: context.load_cert_chain(path)
+            except ssl.SSLError: print('ESCAPED')
+            except ValueError: pass
+    """,
+        kind="object",
+    ),
 ]
