@@ -94,7 +94,7 @@ bench: $(VENV)/.built ## measure beside bare Python; writes bench.json
 	$(RUN) tests/benchmarks --json bench.json
 
 .PHONY: fuzz
-fuzz: need-go ## run every Go fuzz target for FUZZTIME (10s)
+fuzz: need-go fuzz-guard ## run every fuzz target for FUZZTIME (10s): Go's, and the live guard's on every Python
 	@grep -rl --include='*_test.go' '^func Fuzz' core providers bindings | sort | while read -r file; do \
 	  grep -o '^func Fuzz[A-Za-z0-9_]*' "$$file" | cut -d' ' -f2 | while read -r name; do \
 	    echo "fuzz $$(dirname "$$file") $$name"; \
@@ -103,6 +103,10 @@ fuzz: need-go ## run every Go fuzz target for FUZZTIME (10s)
 	      && echo "(the run's time ended while an input was under way: go.dev/issue/48591)"; } || exit 1; \
 	  done || exit 1; \
 	done; rm -f .fuzz.log
+
+.PHONY: fuzz-guard
+fuzz-guard: $(VENV)/.built $(foreach v,$(SMOKE),.venv-$(v)/.built)
+	@for environment in $(VENV) $(foreach v,$(SMOKE),.venv-$(v)); do $$environment/bin/python tests/fuzz --time $(FUZZTIME) || exit 1; done
 
 .PHONY: wheels
 wheels: $(VENV)/.built need-go ## both distributions for every Python on this machine, into dist/
