@@ -12,12 +12,14 @@ __thread psb_grant *psb_grants;
  * evaluating them raises `exec` and is charged. */
 static const struct {
     const char *file, *entries[4];
+    bool shaped; /* its text must be of the templates' shape, template.c */
 } EXEC_FREE[] = {
-    {"dataclasses.py", {"dataclass", "wrap", "make_dataclass"}},  /* __init__ and friends from field names */
-    {"collections/__init__.py", {"namedtuple"}},                  /* __new__ from names that are checked identifiers */
-    {"multiprocessing/sharedctypes.py", {"<module>"}},            /* its two properties; later calls name what they like */
-    {"attr/_make.py", {"attrs", "wrap", "make_class"}},           /* attrs: as dataclasses */
+    {"dataclasses.py", {"dataclass", "wrap", "make_dataclass"}, true}, /* __init__ and friends from field names */
+    {"collections/__init__.py", {"namedtuple"}, true},                 /* __new__ from names */
+    {"multiprocessing/sharedctypes.py", {"<module>"}, false},          /* its two properties; later calls name what they like */
+    {"attr/_make.py", {"attrs", "wrap", "make_class"}, false},         /* attrs: as dataclasses, in too many versions */
 };
+static const char *const SHAPED[] = {"dataclasses.py", "collections/__init__.py", NULL};
 /* runpy runs the program itself, and what its shimmed functions were granted to. */
 static const char *const RUNPY[] = {"runpy.py", "<frozen runpy>", NULL};
 static const char *const COMPILE_FREE[] = {
@@ -163,12 +165,17 @@ static const void *running_frame(void) {
     return f;
 }
 
+/* The frame that has just handed a template's text to the compiler: exec() of it comes next. */
+static __thread const void *shaped_in;
+
 static bool generates(void) {
+    const void *shaped = shaped_in;
     bool first;
+    shaped_in = NULL;
     for (size_t i = 0; i < sizeof EXEC_FREE / sizeof *EXEC_FREE; i++) {
         const char *const file[] = {EXEC_FREE[i].file, NULL};
         if (psb_frame_entered(file, EXEC_FREE[i].entries, &first))
-            return true;
+            return !EXEC_FREE[i].shaped || (shaped && shaped == running_frame());
     }
     if (!psb_frame_entered(RUNPY, NULL, &first))
         return false;
@@ -198,6 +205,8 @@ int psb_eval_check(const char *kind, PyObject *args) {
         return 0; /* 3.13's prompt is written in Python: what a person types is the program */
     if (strcmp(kind, "compile") == 0 && PyTuple_GET_SIZE(args) >= 2 && PyBytes_Check(PyTuple_GET_ITEM(args, 0))) {
         /* the parser's own event: builtins.compile raised one before it, eval and exec raise `exec` after it */
+        if (caller == PSB_STDLIB && psb_frame_in(SHAPED))
+            shaped_in = psb_template_text(PyBytes_AS_STRING(PyTuple_GET_ITEM(args, 0))) ? running_frame() : NULL;
         if (caller == PSB_NO_FRAME || caller == PSB_STDLIB)
             return 0; /* a traceback looks for its carets; what would run is met at `exec` */
         if (named(PyTuple_GET_ITEM(args, 1), "<string>"))

@@ -196,6 +196,10 @@ size_t psb_site(char *out, size_t cap);             /* "file:line" of the neares
 bool psb_code_verified(PyCodeObject *code);
 bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a file */
 
+/* ---- template.c: what the standard library's code generators may run ------------------------------------------ */
+
+bool psb_template_text(const char *source);
+
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 
 int psb_hook(const char *event, PyObject *args, void *unused);

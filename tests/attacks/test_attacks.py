@@ -23,6 +23,7 @@ import read_by_library
 import secret
 import sql
 import strings
+import templates
 import twofaced
 import write
 from attack import Attack
@@ -41,6 +42,7 @@ FILES = [
     imports,
     strings,
     callers,
+    templates,
     native,
     disarm,
     mutate,
