@@ -222,6 +222,7 @@ int psb_net_name(const char *op, PyObject *sock, PyObject *address);    /* an ad
 int psb_guard_methods(const char *name, PyObject *module);
 bool psb_sqlite_held(void);                          /* is what SQL opens judged? */
 int psb_sqlite_methods(const char *name, PyObject *module);
+int psb_guard_fileio(const char *name, PyObject *module);
 int psb_guard_ctypes(PyObject *module);                      /* _ctypes' types */
 int psb_ctypes_event(const char *event, PyObject *args); /* 1: nothing has to be judged */
 int psb_install_base(void);
@@ -284,6 +285,8 @@ typedef PyObject *(*psb_pass)(PSB_CALL);
 PyObject *psb_pass_door(PSB_CALL);
 PyObject *psb_call_original(const psb_original *original, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 int psb_patch(PyMethodDef *def, enum psb_door_kind kind, int call, const char *spec); /* 0, or -1 with an exception */
+bool psb_types_own(PyObject *descriptor, PyTypeObject *type, const void *function, const void *module);
+void psb_patch_slot(PyTypeObject *type, const void *module, const char *name, void **slot, void **original, void *guarded);
 PyObject *psb_shim_new(enum psb_door_kind kind, PyObject *function, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
 PyObject *psb_call_file(PSB_CALL);

@@ -6,7 +6,6 @@
 #include "guard.h"
 #include "sqlite.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #define READONLY 8 /* SQLITE_READONLY */
@@ -109,29 +108,6 @@ static PyObject *cursor_next(PyObject *self) {
     return row;
 }
 
-/* A program may put a type of another extension into the module, and name it as it likes: only what is the type's own, and
- * lies in the object that the module lies in, is touched. */
-static bool own(PyObject *descriptor, PyTypeObject *type, void *function, const void *module) {
-    Dl_info f, m;
-    return PyDescr_TYPE(descriptor) == type && dladdr(function, &f) && dladdr(module, &m) && f.dli_fbase == m.dli_fbase;
-}
-
-/* The slot itself, which subclasses have copied from it by the time a program makes them, and its descriptor, by which
- * super() comes. */
-static void guard_slot(PyTypeObject *type, const void *module, const char *name, void **slot, void **original, void *guarded) {
-    PyObject *dict = PyObject_GetAttrString((PyObject *)type, "__dict__");
-    PyObject *descriptor = dict ? PyMapping_GetItemString(dict, name) : NULL;
-    PyErr_Clear();
-    if (*slot != guarded && descriptor && Py_IS_TYPE(descriptor, &PyWrapperDescr_Type) &&
-        ((PyWrapperDescrObject *)descriptor)->d_wrapped == *slot && own(descriptor, type, *slot, module) &&
-        (!*original || *original == *slot)) {
-        *original = *slot;
-        *slot = ((PyWrapperDescrObject *)descriptor)->d_wrapped = guarded;
-    }
-    Py_XDECREF(descriptor);
-    Py_XDECREF(dict);
-}
-
 static int guard_method(PyObject *type, const void *module, const char *name) {
     PyObject *dict = PyObject_GetAttrString(type, "__dict__");
     PyObject *method = dict ? PyMapping_GetItemString(dict, name) : NULL;
@@ -139,7 +115,7 @@ static int guard_method(PyObject *type, const void *module, const char *name) {
     PyErr_Clear(); /* not in this version */
     if (method && Py_IS_TYPE(method, &PyMethodDescr_Type)) {
         PyMethodDef *def = ((PyMethodDescrObject *)method)->d_method;
-        if (own(method, (PyTypeObject *)type, def, module))
+        if (psb_types_own(method, (PyTypeObject *)type, def, module))
             rc = psb_patch(def, DOOR_SQL, -1, NULL);
     }
     Py_XDECREF(method);
@@ -165,9 +141,9 @@ int psb_sqlite_methods(const char *name, PyObject *module) {
                     rc = guard_method(type, def, METHODS[i].method);
             PyTypeObject *slots = (PyTypeObject *)type;
             if (t == 0)
-                guard_slot(slots, def, "__init__", (void **)&slots->tp_init, (void **)&original_init, (void *)connection_init);
+                psb_patch_slot(slots, def, "__init__", (void **)&slots->tp_init, (void **)&original_init, (void *)connection_init);
             if (t == 1)
-                guard_slot(slots, def, "__next__", (void **)&slots->tp_iternext, (void **)&original_next, (void *)cursor_next);
+                psb_patch_slot(slots, def, "__next__", (void **)&slots->tp_iternext, (void **)&original_next, (void *)cursor_next);
         }
         Py_XDECREF(type);
     }
