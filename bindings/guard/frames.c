@@ -42,7 +42,8 @@ static psb_caller judge(const char *s, size_t n) {
 static psb_caller claimed(PyCodeObject *code) {
     PyObject *filename = code->co_filename;
     size_t i = ((uintptr_t)filename >> 4) % MEMO;
-    if (memo[i].filename == filename)
+    bool shared = PyInterpreterState_Get() == PyInterpreterState_Main(); /* others may have a GIL of their own */
+    if (shared && memo[i].filename == filename)
         return memo[i].kind;
     Py_ssize_t n;
     const char *s = PyUnicode_AsUTF8AndSize(filename, &n);
@@ -51,7 +52,7 @@ static psb_caller claimed(PyCodeObject *code) {
         return PSB_OTHER;
     }
     psb_caller kind = judge(s, (size_t)n);
-    if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
+    if (shared) {
         PyObject *old = memo[i].filename;
         memo[i].filename = Py_NewRef(filename);
         memo[i].kind = kind;

@@ -307,7 +307,9 @@ static PyObject *read_frozen(const char *path, size_t n) {
             if (strlen(f->name) != len || memcmp(f->name, name, len) != 0)
                 continue;
 #if PY_VERSION_HEX < 0x030D0000
-            if (f->get_code) /* the very objects that were loaded; 3.11 has no other form of them */
+            /* The very objects that were loaded. In 3.12 they are the main interpreter's alone, others unmarshal the code; 3.11
+             * has no other form. What PyCode_GetCode() keeps in an object must not be another interpreter's memory. */
+            if (f->get_code && (PY_VERSION_HEX < 0x030C0000 || PyInterpreterState_Get() == PyInterpreterState_Main()))
                 return f->get_code();
 #endif
             if (!f->code)
