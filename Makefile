@@ -93,6 +93,10 @@ gen: $(VENV)/.built need-go ## make the generated files again: the gopy binding,
 bench: $(VENV)/.built ## measure beside bare Python; writes bench.json
 	$(RUN) tests/benchmarks --json bench.json
 
+.PHONY: soak
+soak: $(VENV)/.built $(foreach v,$(SMOKE),.venv-$(v)/.built) ## 10 000 threads, 1000 sub-interpreters, signal storms in one sandbox; minutes
+	@for environment in $(VENV) $(foreach v,$(SMOKE),.venv-$(v)); do PSB_SOAK=1 $$environment/bin/python -m pytest -q -s tests/test_soak.py || exit 1; done
+
 .PHONY: fuzz
 fuzz: need-go fuzz-guard ## run every fuzz target for FUZZTIME (10s): Go's, and the live guard's on every Python
 	@grep -rl --include='*_test.go' '^func Fuzz' core providers bindings | sort | while read -r file; do \
