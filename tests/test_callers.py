@@ -93,3 +93,26 @@ def test_a_library_that_can_be_written_is_the_programs(place: Place) -> None:
     place.profile(f"python-import=asyncio\nexpose-rw={folder}\n")
     done = place.run("-c", "import asyncio")
     assert "RuleModuleNotFoundError" in done.stderr
+
+
+def test_the_library_imports_itself_in_another_interpreter(place: Place) -> None:
+    """One that a grant made: its frozen modules are other objects than the first one's."""
+    modules = ("_xxsubinterpreters", "_interpreters")
+    place.profile(
+        "python-import=gettext\npython-api=ALLOW:native\npython-api=ALLOW:dynamic-code\n"
+        + "".join(f"python-import={name}\n" for name in modules)
+    )
+    place.file(
+        "app.py",
+        """
+        try: import _xxsubinterpreters as interpreters
+        except ImportError: import _interpreters as interpreters
+        one = interpreters.create()
+        interpreters.run_string(one, "import gettext; print('there', flush=True)")
+        interpreters.destroy(one)
+        import gettext
+        print("here")
+        """,
+    )
+    done = place.run("app.py")
+    assert (done.stdout, done.returncode) == ("there\nhere\n", 0), done.stderr
