@@ -98,6 +98,7 @@ static const psb_pass PASS[] = {
     [DOOR_SEMAPHORE] = call_semaphore,
     [DOOR_SQL] = psb_sql_call,
     [DOOR_EXEC] = psb_exec_module,
+    [DOOR_CFFI] = psb_cffi_call,
 };
 
 PyObject *psb_pass_door(PSB_CALL) { return PASS[door->kind](door, original, args, n, kwnames); }

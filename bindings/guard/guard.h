@@ -223,6 +223,7 @@ int psb_guard_methods(const char *name, PyObject *module);
 bool psb_sqlite_held(void);                          /* is what SQL opens judged? */
 int psb_sqlite_methods(const char *name, PyObject *module);
 int psb_guard_fileio(const char *name, PyObject *module);
+int psb_guard_cffi(PyObject *module);
 int psb_guard_ctypes(PyObject *module);                      /* _ctypes' types */
 int psb_ctypes_event(const char *event, PyObject *args); /* 1: nothing has to be judged */
 int psb_install_base(void);
@@ -260,7 +261,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL, DOOR_EXEC };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -295,6 +296,7 @@ PyObject *psb_find_and_load(PSB_CALL);
 PyObject *psb_create_dynamic(PSB_CALL);
 PyObject *psb_create_module(PSB_CALL);
 PyObject *psb_exec_module(PSB_CALL);
+PyObject *psb_cffi_call(PSB_CALL);
 PyObject *psb_fork_exec(PSB_CALL);
 PyObject *psb_socket_init(PSB_CALL);
 PyObject *psb_sql_call(PSB_CALL);

@@ -96,7 +96,7 @@ static int always_fork_exec(PyObject *module) {
 static int install(const char *m, PyObject *module) {
     if (psb_guard_methods(m, module) < 0 || psb_sqlite_methods(m, module) < 0 || psb_guard_fileio(m, module) < 0)
         return -1;
-    if (strcmp(m, "_ctypes") == 0 && psb_guard_ctypes(module) < 0)
+    if ((strcmp(m, "_ctypes") == 0 && psb_guard_ctypes(module) < 0) || (strcmp(m, "_cffi_backend") == 0 && psb_guard_cffi(module) < 0))
         return -1;
     for (int i = 0; PSB_CALL_SHIMS[i].module; i++) {
         const psb_shim_row *row = &PSB_CALL_SHIMS[i];

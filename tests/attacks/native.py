@@ -28,6 +28,11 @@ def memory(name: str, code: str, kind: str = "native", **more: object) -> Attack
     return native(name, MARKED + dedent(code), kind=kind, **more)
 
 
+def foreign(name: str, code: str, kind: str = "native") -> Attack:
+    absent = "try:\n    import _cffi_backend as backend\nexcept ModuleNotFoundError:\n    absent('no cffi')\n"
+    return memory(f"cffi, {name}", absent + dedent(code), kind)
+
+
 CASES: list[Attack] = [
     native(
         "from_address",
@@ -316,5 +321,45 @@ CASES: list[Attack] = [
         print('ESCAPED' if out.raw == mark[:8] else 'no')
     """,
         kind="state",
+    ),
+    # ---- cffi
+    foreign("ABI mode", "import cffi\nf = cffi.FFI()\nseen(f.buffer(f.cast('char *', AT), 8))", kind="direct"),
+    foreign("an FFI of one's own", "f = backend.FFI()\nseen(f.buffer(f.cast('char *', AT), 8))", kind="twin"),
+    foreign(
+        "the functions below",
+        "t = backend.new_pointer_type(backend.new_primitive_type('char'))\nseen(backend.buffer(backend.cast(t, AT), 8))",
+        kind="twin",
+    ),
+    foreign("memmove", "out = bytearray(8)\nf = backend.FFI()\nf.memmove(out, f.cast('char *', AT), 8)\nseen(out)"),
+    foreign("string", "f = backend.FFI()\nseen(f.string(f.cast('char *', AT)))"),
+    foreign("unpack", "f = backend.FFI()\nseen(f.unpack(f.cast('char *', AT), 8))"),
+    foreign("handle", "f = backend.FFI()\nprint('ESCAPED' if f.from_handle(f.new_handle(MARK)) is MARK else 'no')"),
+    foreign(
+        "beyond what is new",
+        "f = backend.FFI()\np = f.new('char[8]')\np = p + 0\nprint('ESCAPED' if p[64] is not None else 'no')",
+        kind="object",
+    ),
+    foreign(
+        "method by the class", "f = backend.FFI()\nseen(backend.buffer(backend.FFI.cast(f, 'char *', AT), 8))", kind="twin"
+    ),
+    foreign(
+        "code that says it is a package's",
+        """
+        import importlib.abc, importlib.util, sys
+        place = next(p for p in sys.path if p.endswith('-packages')) + '/pycparser/own.py'
+        class Loader(importlib.abc.SourceLoader):
+            def get_filename(self, name): return place
+            def get_data(self, path):
+                if path != place: raise OSError
+                return b'def peek(f, at): return bytes(f.buffer(f.cast("char *", at), 8))'
+        spec = importlib.util.spec_from_loader('own', Loader())
+        class Finder:
+            @staticmethod
+            def find_spec(name, path=None, target=None): return spec if name == 'own' else None
+        sys.meta_path.append(Finder)
+        import own
+        seen(own.peek(backend.FFI(), AT))
+    """,
+        kind="object",
     ),
 ]
