@@ -174,3 +174,33 @@ def test_an_ignore_rule_takes_away_what_it_names_alone(place: Place, provider: s
     assert done.stdout == "1\n", done.stderr
     place.profile(rules + "ignore=beside.py\n")
     assert "ModuleNotFoundError: No module named 'beside'" in place.run("app/main.py").stderr
+
+
+@pytest.mark.parametrize("change", ["os.fchmod(fd, 0o640)", "os.utime(fd)", "os.fchown(fd, -1, -1)"])
+def test_changing_a_file_through_what_may_only_read_it(place: Place, change: str) -> None:
+    place.file("data/x")
+    code = f"import os\nfd = os.open('data/x', os.O_RDONLY)\n{change}"
+    place.profile("python-import=os\nexpose-ro=./data\n")
+    assert refused(place, code, "pysandboxes.RulePermissionError") == "expose-rw=./data/x"
+    place.profile("python-import=os\nexpose-rw=./data\n")
+    assert place.run("-c", code).stderr == ""
+
+
+def test_what_has_no_name_may_be_changed(place: Place) -> None:
+    place.profile("python-import=os\nexpose-rw=./data/\n")
+    code = """
+import os
+r, w = os.pipe()
+os.fchmod(w, 0o600)
+fd = os.open('data/x', os.O_CREAT | os.O_RDWR)
+os.remove('data/x')
+os.fchmod(fd, 0o600)
+os.utime(fd)
+"""
+    assert place.run("-c", code).stderr == ""
+
+
+def test_a_device_may_be_written_to_and_no_more(place: Place) -> None:
+    place.profile("python-import=os\n")
+    code = "import os\nopen('/dev/null', 'w').write('x')\nos.utime('/dev/null')"
+    assert refused(place, code, "pysandboxes.RulePermissionError") == "expose-rw=/dev/null"

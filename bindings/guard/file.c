@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -163,6 +164,33 @@ bool psb_file_look(const char *s, size_t n, int dir_fd, int need, bool follow, c
     return formed;
 }
 
+/* What a descriptor that may only be read from lets be changed all the same: mode, owner, times, attributes. Whether it may be
+ * is a matter of the file that it leads to; what has no name (a pipe, a socket, a file that was removed) is the program's own.
+ * The kernel layer does not hold these. */
+static int change_by_descriptor(PyObject *number, const char *event) {
+    char path[PSB_PATH_MAX], link[64];
+    struct stat st;
+    int overflow;
+    long fd = PyLong_AsLongAndOverflow(number, &overflow);
+    if (overflow || fd < 0 || fd > INT_MAX || fstat((int)fd, &st) < 0) { /* the call says so in its own words */
+        PyErr_Clear();
+        return 0;
+    }
+    snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    if (n < 0 || n == sizeof path - 1) {
+        errno = EACCES;
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    if (path[0] != '/' || st.st_nlink == 0)
+        return 0;
+    PyObject *name = PyBytes_FromStringAndSize(path, n);
+    int rc = name ? psb_file_object(name, -1, PSB_WRITE | PSB_UNHELD, false, false, event) : -1;
+    Py_XDECREF(name);
+    return rc;
+}
+
 /* 0: go on. -1: refused, exception set. */
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event) {
     static __thread char text[PSB_PATH_MAX];
@@ -177,7 +205,8 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
         n = 1;
         path = NULL;
     } else if (PyLong_Check(path)) {
-        return 0; /* an open descriptor: decided when it was opened */
+        /* decided when it was opened, and the kernel asks a right to write of ftruncate */
+        return unheld && need & PSB_WRITE && strcmp(event, "os.truncate") != 0 ? change_by_descriptor(path, event) : 0;
     }
     PyObject *hold = path ? path_bytes(path, &s, &n) : Py_NewRef(Py_None);
     if (!hold) {
@@ -195,6 +224,8 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     }
     int bits = need | (metadata ? PSB_ANCESTOR : 0);
     bool allowed, formed = psb_file_look(s, (size_t)n, dir_fd, bits | (unheld ? PSB_UNHELD : 0), follow, text, &len, &allowed);
+    if (allowed && need & PSB_WRITE && strcmp(event, "open") != 0 && psb_file_in_runtime(text, len))
+        allowed = false; /* a device is written to, never changed or removed */
     if (allowed) {
         Py_DECREF(hold);
         return 0;
@@ -241,7 +272,30 @@ static int open_event(PyObject *args) {
         PyErr_Clear();
         f = O_RDWR;
     }
+    const char *mode = PyUnicode_Check(PyTuple_GET_ITEM(args, 1)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1)) : NULL;
+    PyErr_Clear();
+    if (mode && strpbrk(mode, "wax+")) /* C files, as of SSLContext.keylog_filename: their flags are 0 */
+        f |= O_WRONLY;
     return psb_file_object(path, -1, psb_open_need(f), !(f & O_NOFOLLOW), false, "open");
+}
+
+/* fcntl.ioctl: requests that change what a descriptor leads to, though it may only be read from (linux/fs.h, fscrypt.h). */
+static int ioctl_event(PyObject *args) {
+    static const unsigned long changing[] = {
+        0x40086602, 0x40046602, /* FS_IOC_SETFLAGS and its form of 32 bits */
+        0x401c5820,             /* FS_IOC_FSSETXATTR */
+        0x40087602, 0x40047602, /* FS_IOC_SETVERSION and its form of 32 bits */
+        0x41009432,             /* FS_IOC_SETFSLABEL */
+        0x800c6613,             /* FS_IOC_SET_ENCRYPTION_POLICY */
+        0x40806685,             /* FS_IOC_ENABLE_VERITY */
+    };
+    if (PyTuple_GET_SIZE(args) < 2 || !PyLong_Check(PyTuple_GET_ITEM(args, 0)) || !PyLong_Check(PyTuple_GET_ITEM(args, 1)))
+        return 0;
+    unsigned long request = PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(args, 1)) & 0xffffffff;
+    for (size_t i = 0; i < sizeof changing / sizeof *changing; i++)
+        if (request == changing[i])
+            return change_by_descriptor(PyTuple_GET_ITEM(args, 0), "fcntl.ioctl");
+    return 0;
 }
 
 static int hex(char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; }
@@ -323,6 +377,8 @@ static int database_event(PyObject *database, const char *event) {
 int psb_file_event(const char *spec, const char *event, PyObject *args) {
     if (strcmp(spec, "open") == 0)
         return open_event(args);
+    if (strcmp(spec, "ioctl") == 0)
+        return ioctl_event(args);
     if (strcmp(spec, "database") == 0)
         return PyTuple_GET_SIZE(args) ? database_event(PyTuple_GET_ITEM(args, 0), event) : 0;
     Py_ssize_t count = PyTuple_GET_SIZE(args);

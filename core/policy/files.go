@@ -196,7 +196,7 @@ func (p *Policy) File(path string, a Access, op string) Decision {
 	found := p.files.find(path)
 	write := a&Write != 0
 	switch {
-	case found.runtime && (!write || found.device):
+	case found.runtime && (!write || found.device && op == "open"): // a device is written to, never changed or removed
 		return p.allow("file", op, path, 0)
 	case !found.runtime || found.ro > 0 || found.rw > 0:
 		if n := p.files.hidden.match(path); n > 0 {

@@ -165,7 +165,7 @@ def state(ground: Path, name: str) -> dict[str, str]:
     """What a payload may not change: an owner, a mode, times, links, content or attributes show in the ctime."""
     found = {}
     for folder in (ground / "hidden" / name, ground / "shown" / name):
-        for path in (folder, *sorted(folder.rglob("*"))):
+        for path in (folder, *sorted(folder.rglob("*"))) if folder.exists() else ():
             known = path.lstat()
             content = path.read_bytes().hex() if path.is_file() and not path.is_symlink() else ""
             found[str(path.relative_to(ground))] = f"{known.st_mode:o} {known.st_ctime_ns} {content}"

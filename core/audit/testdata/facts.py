@@ -45,7 +45,7 @@ for module, attr, since, until in tables["shims"]:
 import signal
 
 # What the ways below are written with.
-USED = "ast ctypes _ctypes gc inspect marshal pickle pty resource socket sqlite3 subprocess threading types webbrowser _thread"
+USED = "ast ctypes _ctypes fcntl gc inspect marshal pickle pty resource socket sqlite3 subprocess threading types webbrowser _thread"
 globals().update((name, importlib.import_module(name)) for name in USED.split())
 
 ways = {
@@ -61,6 +61,7 @@ ways = {
     "os.link": "os.link('a', 'b')",
     "os.symlink": "os.symlink('a', 'b')",
     "os.truncate": "os.truncate('a', 0)",
+    "fcntl.ioctl": "fcntl.ioctl(0, 0)",
     "os.chmod": "os.chmod('a', 0o600)",
     "os.chown": "os.chown('a', os.getuid(), os.getgid())",
     "os.utime": "os.utime('a')",
