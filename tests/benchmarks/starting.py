@@ -47,6 +47,14 @@ MEASURES = {
         2.0,
         "a drop-in for python is used for short commands too; the default provider's boundary stands",
     ),
+    "asyncio": Measure(
+        "python-sb -c 'import asyncio'",
+        "python-sb -c 'import asyncio'",
+        "python -c 'import asyncio'",
+        How.RATIO,
+        None,
+        "a start that is mostly imports: a hundred modules of the standard library",
+    ),
     "bubblewrap": Measure(
         "bubblewrap running pass",
         "bwrap python -c pass",
@@ -69,13 +77,15 @@ def run(place: Place) -> Iterator[Result]:
         NAMES: _starts(place, place.bare("-c", NAMES)),
         "names, clocked inside": lambda: [_clocked(place) for _ in range(place.count(TURN))],
         PASS_SANDBOXED: _starts(place, place.sandboxed("-c", "pass")),
+        "python -c 'import asyncio'": _starts(place, place.bare("-c", "import asyncio")),
+        "python-sb -c 'import asyncio'": _starts(place, place.sandboxed("-c", "import asyncio")),
     }
     bwrap = shutil.which("bwrap")
     if bwrap:
         walls = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
         turns["bwrap python -c pass"] = _starts(place, [bwrap, *walls, *place.bare("-c", "pass")])
     rounds = interleave(turns, place.rounds)
-    for name in ("package", "names", "in-process", "pass"):
+    for name in ("package", "names", "in-process", "pass", "asyncio"):
         yield judge(MEASURES[name], rounds)
     if bwrap:
         yield judge(MEASURES["bubblewrap"], rounds)
