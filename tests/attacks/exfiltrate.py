@@ -110,4 +110,582 @@ CASES: list[Attack] = [
         print('ESCAPED')
     """,
     ),
+    exfiltrate(
+        "connect",
+        """
+        import socket
+        socket.socket().connect(('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "connect by IPv6",
+        """
+        import socket
+        try: socket.socket(socket.AF_INET6).bind(('::1', 0))
+        except OSError as e: absent('IPv6') if e.errno in (97, 99) else None
+        socket.socket(socket.AF_INET6).connect(('::1', PORT))
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "octal spelling",
+        """
+        import socket
+        socket.socket().connect(('0177.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "hexadecimal spelling",
+        """
+        import socket
+        socket.socket().connect(('0x7f.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "two parts",
+        """
+        import socket
+        socket.socket().connect(('127.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "unspecified address",
+        """
+        import socket
+        socket.socket().connect(('0.0.0.0', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "mapped in hexadecimal",
+        """
+        import socket
+        socket.socket(socket.AF_INET6).connect(('::ffff:7f00:1', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "bytes host",
+        """
+        import socket
+        socket.socket().connect((b'127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "bytearray host",
+        """
+        import socket
+        socket.socket().connect((bytearray(b'127.0.0.1'), PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "wide digits",
+        """
+        import socket
+        socket.socket().connect(('127.0.0.' + chr(0xff11), PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "a name of the hosts file",
+        """
+        import socket
+        socket.socket().connect(('localhost', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "another port than the one that is granted",
+        """
+        import socket
+        socket.socket().connect(('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+        grants="net=ALLOW|TCP|127.0.0.1|{open}|OUT",
+    ),
+    exfiltrate(
+        "the granted port by another protocol",
+        """
+        import socket
+        socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', OPEN))
+        print('ESCAPED')
+    """,
+        kind="spelling",
+        grants="net=ALLOW|TCP|127.0.0.1|{open}|OUT",
+    ),
+    exfiltrate(
+        "bind where only going out is granted",
+        """
+        import socket
+        socket.socket().bind(('127.0.0.1', 0))
+        print('ESCAPED')
+    """,
+        grants="net=ALLOW|TCP|127.0.0.1|{open}|OUT",
+    ),
+    exfiltrate(
+        "listen after a connect that failed",
+        """
+        import socket
+        s = socket.socket()
+        s.connect_ex(('127.0.0.1', 1))
+        s.listen()
+        print('ESCAPED')
+    """,
+        kind="state",
+        grants="net=ALLOW|TCP|127.0.0.1|1|OUT",
+        gap="the port of a connect that failed passes for one that was bound, and listen() has no event",
+    ),
+    exfiltrate(
+        "MPTCP",
+        """
+        import socket
+        try: s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+        except OSError as e: absent('MPTCP') if e.errno == 93 else None
+        s.connect(('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "a raw socket",
+        """
+        import os, socket
+        if os.geteuid(): absent('only root may')
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).sendto(bytes(8), ('127.0.0.1', 0))
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "a packet socket",
+        """
+        import os, socket
+        if os.geteuid(): absent('only root may')
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "a netlink socket",
+        """
+        import socket
+        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "udp connect and send",
+        """
+        import socket
+        s = socket.socket(type=socket.SOCK_DGRAM)
+        s.connect(('127.0.0.1', PORT))
+        s.send(b'x')
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "udp with flags",
+        """
+        import socket
+        socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', 0, ('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "fast open",
+        """
+        import socket
+        s = socket.socket()
+        s.sendto(b'x', socket.MSG_FASTOPEN, ('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "_socket connect_ex",
+        """
+        import _socket
+        print('ESCAPED' if _socket.socket().connect_ex(('127.0.0.1', PORT)) == 0 else 'no')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "the method of the type",
+        """
+        import _socket, socket
+        _socket.socket.connect(socket.socket(), ('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "a subclass that lies about its family",
+        """
+        import socket
+        class S(socket.socket):
+            family = socket.AF_UNIX
+            type = socket.SOCK_DGRAM
+        S(socket.AF_INET, socket.SOCK_STREAM).connect(('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="object",
+    ),
+    exfiltrate(
+        "fromfd with another family",
+        """
+        import socket
+        s = socket.socket()
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM, fileno=s.detach()).connect(('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="descriptor",
+    ),
+    exfiltrate(
+        "a socket that was duplicated",
+        """
+        import socket
+        socket.socket().dup().connect(('127.0.0.1', PORT))
+        print('ESCAPED')
+    """,
+        kind="descriptor",
+    ),
+    exfiltrate(
+        "an address that answers differently",
+        """
+        import socket
+        class P(int):
+            def __index__(self): return PORT
+        socket.socket().connect(('127.0.0.1', P(PORT)))
+        print('ESCAPED')
+    """,
+        kind="object",
+    ),
+    exfiltrate(
+        "a local socket",
+        """
+        import socket
+        socket.socket(socket.AF_UNIX).connect(SOCKET)
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "a local socket by bytes",
+        """
+        import socket
+        socket.socket(socket.AF_UNIX).connect(SOCKET.encode())
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "a local socket, connect_ex",
+        """
+        import socket
+        print('ESCAPED' if socket.socket(socket.AF_UNIX).connect_ex(SOCKET) == 0 else 'no')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "a local socket through a link",
+        """
+        import os, socket
+        os.symlink(SOCKET, WORK + '/l')
+        socket.socket(socket.AF_UNIX).connect(WORK + '/l')
+        print('ESCAPED')
+    """,
+        kind="link",
+        grants="expose-rw=./work",
+    ),
+    exfiltrate(
+        "an abstract socket",
+        """
+        import socket
+        socket.socket(socket.AF_UNIX).connect(ABSTRACT)
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "an abstract socket by bytes",
+        """
+        import socket
+        socket.socket(socket.AF_UNIX).connect(ABSTRACT.encode())
+        print('ESCAPED')
+    """,
+        kind="spelling",
+    ),
+    exfiltrate(
+        "an abstract name of one's own",
+        """
+        import socket
+        socket.socket(socket.AF_UNIX).bind(chr(0) + 'psb' + WORK)
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "a look-up",
+        """
+        import socket
+        socket.getaddrinfo('localhost', 80)
+        print('ESCAPED')
+    """,
+    ),
+    exfiltrate(
+        "gethostbyname",
+        """
+        import socket
+        socket.gethostbyname('localhost')
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "gethostbyname_ex",
+        """
+        import socket
+        socket.gethostbyname_ex('localhost')
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "gethostbyaddr",
+        """
+        import socket
+        socket.gethostbyaddr('127.0.0.1')
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "getnameinfo",
+        """
+        import socket
+        socket.getnameinfo(('127.0.0.1', 80), 0)
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "a look-up by _socket",
+        """
+        import _socket
+        _socket.getaddrinfo('localhost', 80)
+        print('ESCAPED')
+    """,
+        kind="twin",
+    ),
+    exfiltrate(
+        "a look-up by asyncio",
+        """
+        import asyncio
+        async def f(): return await asyncio.get_running_loop().getaddrinfo('localhost', 80)
+        asyncio.run(f())
+        print('ESCAPED')
+    """,
+        kind="library",
+        grants="python-api=ALLOW:threads",
+    ),
+    exfiltrate(
+        "the log of the machine",
+        """
+        import syslog
+        syslog.syslog('s3cret')
+        print('ESCAPED')
+    """,
+        kind="native",
+        gap="syslog speaks to /dev/log by the C library; nobody judges it",
+    ),
+    exfiltrate(
+        "asyncio sock_connect",
+        """
+        import asyncio, socket
+        async def f():
+            s = socket.socket()
+            s.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(s, ('127.0.0.1', PORT))
+            print('ESCAPED')
+        asyncio.run(f())
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "asyncio datagrams",
+        """
+        import asyncio
+        async def f():
+            t, _ = await asyncio.get_running_loop().create_datagram_endpoint(asyncio.DatagramProtocol, remote_addr=('127.0.0.1', PORT))
+            t.sendto(b'x')
+            print('ESCAPED')
+        asyncio.run(f())
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "asyncio server",
+        """
+        import asyncio
+        async def f():
+            await asyncio.start_server(print, '127.0.0.1', 0)
+            print('ESCAPED')
+        asyncio.run(f())
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "asyncio local",
+        """
+        import asyncio
+        async def f():
+            await asyncio.open_unix_connection(SOCKET)
+            print('ESCAPED')
+        asyncio.run(f())
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "create_server",
+        """
+        import socket
+        socket.create_server(('127.0.0.1', 0))
+        print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "socketserver",
+        """
+        import socketserver
+        socketserver.TCPServer(('127.0.0.1', 0), None)
+        print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "multiprocessing listener",
+        """
+        from multiprocessing.connection import Listener
+        Listener(('127.0.0.1', 0))
+        print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "SocketHandler",
+        """
+        import logging.handlers
+        logging.handlers.SocketHandler('127.0.0.1', PORT).makeSocket()
+        print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "SysLogHandler",
+        """
+        import logging.handlers
+        logging.handlers.SysLogHandler(SOCKET).socket.getpeername()
+        print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "DatagramHandler",
+        """
+        import logging.handlers
+        h = logging.handlers.DatagramHandler('127.0.0.1', PORT)
+        h.send(b'x')
+        print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "ssl",
+        """
+        import socket, ssl
+        c = ssl._create_unverified_context()
+        try: c.wrap_socket(socket.socket()).connect(('127.0.0.1', PORT))
+        except (ssl.SSLError, ConnectionResetError): pass
+        print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "urllib",
+        """
+        import http.client, urllib.request
+        try: urllib.request.urlopen(f'http://127.0.0.1:{PORT}', timeout=5)
+        except (http.client.RemoteDisconnected, ConnectionResetError): print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "ftplib",
+        """
+        import ftplib
+        try: ftplib.FTP().connect('127.0.0.1', PORT, 5)
+        except (EOFError, ConnectionResetError): print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "smtplib",
+        """
+        import smtplib
+        try: smtplib.SMTP('127.0.0.1', PORT, timeout=5)
+        except (smtplib.SMTPServerDisconnected, ConnectionResetError): print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "poplib",
+        """
+        import poplib
+        try: poplib.POP3('127.0.0.1', PORT, 5)
+        except (poplib.error_proto, ConnectionResetError): print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "imaplib",
+        """
+        import imaplib
+        try: imaplib.IMAP4('127.0.0.1', PORT, 5)
+        except (imaplib.IMAP4.abort, ConnectionResetError): print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "xmlrpc",
+        """
+        import http.client, xmlrpc.client
+        try: xmlrpc.client.ServerProxy(f'http://127.0.0.1:{PORT}').x()
+        except (http.client.RemoteDisconnected, ConnectionResetError): print('ESCAPED')
+    """,
+        kind="library",
+    ),
+    exfiltrate(
+        "get_server_certificate",
+        """
+        import ssl
+        try: ssl.get_server_certificate(('127.0.0.1', PORT), timeout=5)
+        except (ssl.SSLError, ConnectionResetError): print('ESCAPED')
+    """,
+        kind="library",
+    ),
 ]
