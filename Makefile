@@ -82,12 +82,13 @@ lint: $(VENV)/.built need-go ## gofmt, vet, staticcheck, ruff, mypy, stubtest, a
 	@before=$$($(GENERATED)); $(MAKE) gen; [ "$$before" = "$$($(GENERATED))" ] || { echo "make gen changed generated files: commit what it made"; exit 1; }
 	@echo "lint: clean"
 
-GENERATED = find bindings core docs/reference -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 sha256sum | sha256sum
+GENERATED = find bindings core docs/reference docs/assessment.md -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 sha256sum | sha256sum
 
 .PHONY: gen
-gen: $(VENV)/.built need-go ## make the generated files again: the gopy binding, the guard's tables, docs/reference
+gen: $(VENV)/.built need-go ## make the generated files again: the gopy binding, the guard's tables, docs/reference, docs/assessment.md
 	PATH="$(dir $(abspath $(UV))):$$PATH" $(RUN) bindings/core/regen.py
 	go generate ./core/...
+	$(RUN) tests/attacks/assessment.py
 
 .PHONY: bench
 bench: $(VENV)/.built ## measure beside bare Python; writes bench.json

@@ -26,6 +26,7 @@ import strings
 import templates
 import twofaced
 import write
+from assessment import PAGE, page
 from attack import Attack
 from complete_mode import NOBODY
 from ground import Ground
@@ -133,3 +134,7 @@ def test_landlock_holds_without_privilege(attack: Attack, nobodys: Ground, reque
 
 def test_names_are_unique() -> None:
     assert [name for name, count in Counter(map(ids, ALL)).items() if count > 1] == []
+
+
+def test_the_assessment_is_current() -> None:
+    assert PAGE.read_text() == page(ALL), "make gen writes it"
