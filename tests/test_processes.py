@@ -9,7 +9,7 @@ pytestmark = pytest.mark.smoke
 LOOPS = 200
 GRANTED = (
     "python-import=*\npython-api=ALLOW:process-exec\npython-api=ALLOW:process-control\npython-api=ALLOW:threads\nexpose-rw=/dev/shm\n"
-    + ("expose-rw=./tmp\nenv=TMPDIR=./tmp\nexpose-ro=./program.py\nexpose-ro=./inner.py\n")
+    + ("expose-rw=./tmp\nenv=TMPDIR=./tmp\nexpose-ro=./program.py\nexpose-ro=./inner.py\nexpose-ro=/bin/sh\n")
 )
 # What a child must be refused: the read that the parent was never granted.
 PROBE = """
@@ -73,6 +73,42 @@ seen = set()
 for _ in range({LOOPS}):
     seen.add(subprocess.run([sys.executable, 'inner.py'], capture_output=True, text=True, check=True).stdout.strip())
 print(*seen)
+"""
+    check(place, code)
+
+
+STARTS = {
+    "execv": "os.execv(sys.executable, argv)",
+    "execve": "os.execve(path=sys.executable, argv=argv, env=env)",
+    "execlp": "os.execlp(sys.executable, *argv)",
+    "execvpe": "os.execvpe(sys.executable, argv, env)",
+    "spawnv": "sys.exit(os.spawnv(os.P_WAIT, sys.executable, argv))",
+    "spawnvpe": "sys.exit(os.spawnvpe(os.P_WAIT, sys.executable, argv, env))",
+    "posix_spawn": "sys.exit(os.waitpid(os.posix_spawn(sys.executable, argv, env), 0)[1])",
+    "posix_spawnp": "sys.exit(os.waitpid(os.posix_spawnp(sys.executable, argv, env, file_actions=[(2, 1, 1)]), 0)[1])",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_the_guard_is_handed_on(place: Place, start: str) -> None:
+    """...and the program sees the environment that it was given; an attempt that fails leaves nothing behind."""
+    place.file(
+        "inner.py",
+        PROBE + "import os\nassert os.environ['GIVEN'] == 'x' and 'PYSANDBOXES_BOOT' not in os.environ\nprint(probe())",
+    )
+    code = f"""
+import os, sys
+argv, env = [sys.executable, 'inner.py'], {{'GIVEN': 'x', b'PATH': b'/bin'}}
+os.environ['GIVEN'] = 'x'
+for f in (os.execv, os.execve, os.posix_spawn):
+    try: f('/none', ['x'], *[env][:f is not os.execv])
+    except FileNotFoundError: pass
+assert os.system('test -z "$LD_PRELOAD$PYSANDBOXES_BOOT"') == 0
+for bad in ({{'A=B': 'c'}}, {{'a': 'b\\0'}}, 5):
+    try: os.execve('/none', ['x'], bad)
+    except (ValueError, TypeError) as e: pass
+    else: sys.exit('ran')
+{STARTS[start]}
 """
     check(place, code)
 

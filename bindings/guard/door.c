@@ -83,6 +83,10 @@ static PyObject *call_call(PSB_CALL) { return judged(door, original, args, n, kw
 
 static PyObject *call_fork_exec(PSB_CALL) { return judged(door, original, args, n, kwnames, psb_fork_exec); }
 
+static PyObject *call_hand_on(PSB_CALL) {
+    return door->call >= 0 ? judged(door, original, args, n, kwnames, psb_hand_on) : psb_hand_on(door, original, args, n, kwnames);
+}
+
 static const psb_pass PASS[] = {
     [DOOR_CALL] = call_call,
     [DOOR_FILE] = psb_call_file,
@@ -97,6 +101,7 @@ static const psb_pass PASS[] = {
     [DOOR_MKDIR] = call_mkdir,
     [DOOR_SEMAPHORE] = call_semaphore,
     [DOOR_SQL] = psb_sql_call,
+    [DOOR_HAND_ON] = call_hand_on,
     [DOOR_EXEC] = psb_exec_module,
     [DOOR_CFFI] = psb_cffi_call,
 };

@@ -1,8 +1,8 @@
 /* A program that a granted call starts: if it is a Python, it shall have the guard too.
  *
  * _posixsubprocess.fork_exec (subprocess, multiprocessing's spawn, forkserver and resource tracker) gets the two
- * variables of the preload object and keeps the two descriptors. What is started in other ways, or drops them, is held by
- * the OS layer alone.
+ * variables of the preload object and keeps the two descriptors; exec_hand_on.c does the same for os.exec* and
+ * os.posix_spawn*. What os.system starts, or what drops them, is held by the OS layer alone.
  */
 #include "guard.h"
 
@@ -27,7 +27,7 @@ static void encoded(char **p, char *end, const char *s) {
 }
 
 /* A list of "NAME=value" bytes: what was given (or the process's own), with ours in place. */
-static PyObject *environment(PyObject *given) {
+PyObject *psb_exec_environment(PyObject *given) {
     PyObject *list = PyList_New(0);
     const char *preload = "";
     static __thread char boot[3 * PSB_PATH_MAX], line[PSB_PATH_MAX + 64];
@@ -202,7 +202,7 @@ PyObject *psb_fork_exec(PSB_CALL) {
     if (psb.enforce && candidates(args[1]) < 0)
         return NULL;
     memcpy(copy, args, sizeof(PyObject *) * (size_t)n);
-    PyObject *fds = descriptors(args[3]), *env = fds ? environment(args[5]) : NULL;
+    PyObject *fds = descriptors(args[3]), *env = fds ? psb_exec_environment(args[5]) : NULL;
     PyObject *result = NULL;
     copy[3] = fds;
     if (env && args[5] == Py_None && n > 21 && args[21] != Py_None) { /* preexec_fn, 3.11 to 3.13 */

@@ -261,7 +261,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -301,6 +301,8 @@ PyObject *psb_fork_exec(PSB_CALL);
 PyObject *psb_socket_init(PSB_CALL);
 PyObject *psb_sql_call(PSB_CALL);
 PyObject *psb_dbm_open(PSB_CALL);
+PyObject *psb_hand_on(PSB_CALL);
+PyObject *psb_exec_environment(PyObject *given);
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
 int psb_env_read(PyObject *key);

@@ -12,6 +12,8 @@ static enum psb_door_kind kind_of(const char *module, const char *attr) {
         return DOOR_FORK_EXEC;
     if (strcmp(module, "_imp") == 0 && strcmp(attr, "create_dynamic") == 0)
         return DOOR_DYNAMIC;
+    if (strcmp(module, "posix") == 0 && (strcmp(attr, "execve") == 0 || strcmp(attr, "posix_spawnp") == 0))
+        return DOOR_HAND_ON;
     if (strcmp(module, "_imp") == 0 && strncmp(attr, "exec_", 5) == 0)
         return DOOR_EXEC;
     return DOOR_CALL;
@@ -109,6 +111,9 @@ static int install(const char *m, PyObject *module) {
         if (strcmp(row->module, m) == 0 && replace_path(m, module, row->attr, DOOR_FILE, -1, row->spec) < 0)
             return -1;
     }
+    if (strcmp(m, "posix") == 0 && (replace(m, module, module, "execv", DOOR_HAND_ON, -1, NULL) < 0 ||
+                                    replace(m, module, module, "posix_spawn", DOOR_HAND_ON, -1, NULL) < 0))
+        return -1; /* their events judge them */
     if (strcmp(m, "_imp") == 0 && replace(m, module, module, "create_builtin", DOOR_CREATE, -1, NULL) < 0)
         return -1;
     if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(m, module, module, "mkdir", DOOR_MKDIR, -1, NULL) < 0)
