@@ -49,6 +49,50 @@ def test_writing_what_is_read_only(place: Place) -> None:
     assert data.read_text() == "new"
 
 
+def test_a_link_that_leads_out_of_what_is_exposed(place: Place) -> None:
+    inside, outside = place.file("data/inside", "in"), place.file("outside/x", "out")
+    for name, target in {"out": outside, "folder": outside.parent, "in": inside}.items():
+        (place.folder / "data" / name).symlink_to(target)
+    (place.folder / "data" / "round").symlink_to("round")
+    place.profile("python-import=os, io\nexpose-rw=./data")
+    for code in (
+        "open('data/out')",
+        "os.open('data/out', 0)",
+        "open('data/folder/x')",
+        "os.open('out', 0, dir_fd=os.open('data', 0))",
+        "io.FileIO('data/out')",
+        "open(b'data/out')",
+        "open('data/folder/../data/folder/x')",
+    ):
+        line = refused(place, f"import os, io; {code}", "pysandboxes.RuleFileNotFoundError")
+        assert line == "expose-ro=./outside/x", code
+    for code in ("os.listdir('data/folder')", "os.scandir('data/folder')", "os.listdir('data/folder/')"):
+        assert refused(place, f"import os; {code}", "pysandboxes.RuleFileNotFoundError") == "expose-ro=./outside"
+    done = place.run("-c", "open('data/out')")
+    assert f"{place.folder}/data/out leads there by a link" in done.stderr
+    assert refused(place, "open('data/out', 'w')", "FileNotFoundError").startswith("expose-rw=")
+    assert outside.read_text() == "out"
+    # What leads to what is allowed is as ever, and so are links that lead nowhere and round in a circle.
+    code = """
+        import os
+        print(open('data/in').read(), os.readlink('data/out').endswith('outside/x'), os.path.lexists('data/out'))
+        os.unlink('data/out'); os.symlink('inside', 'data/out'); print(open('data/out').read())
+        for path in ('data/round', 'data/none', 'data/inside/x'):
+            try: open(path)
+            except OSError as e: print(type(e).__module__, type(e).__name__, e.errno, e.filename)
+        """
+    program = place.file("data/program.py", code)
+    link = place.folder / "data" / "out"
+    printed = []
+    for run in (place.run, place.bare):
+        printed.append(run(program).stdout)
+        link.unlink()
+        link.symlink_to(outside)
+    assert printed[0] == printed[1] != ""
+    place.profile("python-import=os\nexpose-rw=./data\nexpose-ro=./outside/x\nexpose-ro=./outside")
+    assert place.run("-c", "print(open('data/out').read(), open('data/folder/x').read())").stdout == "out out\n"
+
+
 def test_importing(place: Place) -> None:
     place.profile("")
     assert refused(place, "import json", "pysandboxes.RuleModuleNotFoundError") == "python-import=json"

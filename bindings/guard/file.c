@@ -76,15 +76,20 @@ static void learn_file(const char *path, size_t n, int need, bool metadata, cons
     psb_tell(&w);
 }
 
-static int ask_file(const char *path, size_t n, int need, const char *event, PyObject *subject) {
+/* via: the path whose link leads there, or NULL. */
+static int ask_file(const char *path, size_t n, int need, PyObject *via, const char *event, PyObject *subject) {
     char kind = need & PSB_WRITE ? 'W' : 'R';
     if (psb_seen(kind, path, n))
         return 0;
     mp_writer w = {0};
-    psb_question(&w, "file", 3, true);
+    psb_question(&w, "file", 4, true);
     mp_bin(&w, path, n);
     mp_bool(&w, need & PSB_WRITE);
     mp_str(&w, event, strlen(event));
+    if (via)
+        mp_bin(&w, PyBytes_AS_STRING(via), (size_t)PyBytes_GET_SIZE(via));
+    else
+        mp_nil(&w);
     psb_answer a;
     psb_ask(&w, &a);
     if (a.allow) {
@@ -108,7 +113,7 @@ static bool nothing_to_remove(const char *path, size_t n, const char *event, PyO
 
 /* What the snapshot does not allow: to be learned, or refused without a word, or asked. Looking at frames may start a garbage
  * collection (3.11), and a finalizer may open files itself: so the path is no longer in a buffer that those would share. */
-static int undecided(PyObject *canonical, int need, bool metadata, const char *event, PyObject *subject) {
+static int undecided(PyObject *canonical, int need, bool metadata, PyObject *via, const char *event, PyObject *subject) {
     const char *path = PyBytes_AS_STRING(canonical);
     size_t n = (size_t)PyBytes_GET_SIZE(canonical);
     if (psb.learn) {
@@ -118,15 +123,27 @@ static int undecided(PyObject *canonical, int need, bool metadata, const char *e
     if (nothing_to_remove(path, n, event, subject))
         return -1;
     if (!quiet_caller())
-        return ask_file(path, n, need, event, subject);
+        return ask_file(path, n, need, via, event, subject);
     if (psb.ignore && psb_file_exposed(path, n, need)) { /* only the engine knows what an ignore rule hides of it */
-        if (ask_file(path, n, need, event, subject) == 0)
+        if (ask_file(path, n, need, via, event, subject) == 0)
             return 0;
         PyErr_Clear();
     }
     if (!(need & PSB_WRITE))
         psb_note_refused_folder(path, n);
     return refuse_quietly(need, subject);
+}
+
+/* Where the letters allow a path and no other layer but the kernel follows links: does one lead out of what is allowed? The
+ * kernel refuses that whatever is said here, but its refusal names no rule. Where it leads goes to out. Paths that mean the
+ * process itself (/proc/self, /dev/fd) are the kernel's alone. */
+static bool leads_out(int dir_fd, const char *s, size_t given, bool follow, int bits, const char *text, size_t n, char *out, size_t *len) {
+    static __thread char literal[PSB_PATH_MAX];
+    size_t ignored;
+    if (psb_path_plain(text, n) || psb_file_in_runtime(text, n) || strncmp(text, "/proc/", 6) == 0 || strncmp(text, "/dev/", 5) == 0)
+        return false;
+    return psb_path_literal(dir_fd, s, given, literal, &ignored) && psb_path_linked(literal, follow) &&
+           psb_path_resolve(literal, follow, out, len) && !psb_file_allowed(out, *len, bits);
 }
 
 /* "x/", "x/." and the like name what x leads to, whatever the call says about links. */
@@ -193,8 +210,8 @@ static int change_by_descriptor(PyObject *number, const char *event) {
 
 /* 0: go on. -1: refused, exception set. */
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event) {
-    static __thread char text[PSB_PATH_MAX];
-    size_t len;
+    static __thread char text[PSB_PATH_MAX], real[PSB_PATH_MAX];
+    size_t len, real_len;
     const char *s = NULL;
     Py_ssize_t n = 0;
     bool unheld = need & PSB_UNHELD;
@@ -226,6 +243,14 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     bool allowed, formed = psb_file_look(s, (size_t)n, dir_fd, bits | (unheld ? PSB_UNHELD : 0), follow, text, &len, &allowed);
     if (allowed && need & PSB_WRITE && strcmp(event, "open") != 0 && psb_file_in_runtime(text, len))
         allowed = false; /* a device is written to, never changed or removed */
+    PyObject *via = NULL;
+    if (allowed && !psb.resolve && !unheld &&
+        leads_out(dir_fd, s, (size_t)n, follow || names_folder(s, n), bits, text, len, real, &real_len)) {
+        via = PyBytes_FromStringAndSize(text, (Py_ssize_t)len);
+        memcpy(text, real, real_len + 1);
+        len = real_len;
+        allowed = false;
+    }
     if (allowed) {
         Py_DECREF(hold);
         return 0;
@@ -241,8 +266,9 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     }
     Py_DECREF(hold);
     PyObject *canonical = PyBytes_FromStringAndSize(text, (Py_ssize_t)len);
-    int rc = canonical ? undecided(canonical, need, metadata, event, path ? path : Py_None) : -1;
+    int rc = canonical ? undecided(canonical, need, metadata, via, event, path ? path : Py_None) : -1;
     Py_XDECREF(canonical);
+    Py_XDECREF(via);
     return rc;
 }
 

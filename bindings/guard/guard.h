@@ -139,6 +139,8 @@ void psb_remember(char kind, const char *text, size_t n);
 bool psb_path_literal(int dir_fd, const char *path, size_t n, char *out, size_t *len); /* as written, ".." and all */
 bool psb_path_lexical(int dir_fd, const char *path, size_t n, char *out, size_t *len);
 bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len);
+bool psb_path_linked(const char *absolute, bool follow_last);
+bool psb_path_plain(const char *path, size_t n); /* was it found to be no link, and to lead over none? */
 
 /* ---- ask.c: questions to the Go engine ------------------------------------------------------------------------ */
 

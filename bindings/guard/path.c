@@ -172,6 +172,48 @@ static char *existing_part(char *path, char *out, size_t *len) {
     return low;
 }
 
+/* Paths that are no links and lead over none, by their hashes. What a program makes of one later is the kernel's business, which
+ * follows every link itself: only the words of a refusal depend on this. */
+static uint64_t plain[4096]; /* a power of two; one of two that share a place is asked about again */
+
+static bool known_plain(uint64_t hash) { return plain[hash % 4096] == hash; }
+
+bool psb_path_plain(const char *path, size_t n) { return known_plain(psb_hash(path, n)); }
+
+/* Is a link on the way that the call would follow? */
+bool psb_path_linked(const char *absolute, bool follow_last) {
+    static __thread char folder[PSB_PATH_MAX];
+    const char *slash = strrchr(absolute, '/');
+    size_t parent = slash ? (size_t)(slash - absolute) : 0;
+    int before = errno;
+    bool linked = false, all = follow_last;
+    uint64_t hash = psb_hash(absolute, parent);
+    if (parent && parent < sizeof folder && !known_plain(hash)) {
+        struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+        memcpy(folder, absolute, parent);
+        folder[parent] = 0;
+        long fd = syscall(SYS_openat2, AT_FDCWD, folder, &how, sizeof how);
+        linked = fd < 0 && errno == ELOOP;
+        if (fd >= 0) {
+            close((int)fd);
+            plain[hash % 4096] = hash;
+        } else {
+            all = false;
+        }
+    }
+    if (!linked && follow_last) {
+        struct stat st;
+        bool there = lstat(absolute, &st) == 0;
+        linked = there && S_ISLNK(st.st_mode);
+        if (there && !linked && all) {
+            hash = psb_hash(absolute, strlen(absolute));
+            plain[hash % 4096] = hash;
+        }
+    }
+    errno = before;
+    return linked;
+}
+
 /* `absolute` may hold "..", which the kernel applies after links and letters cannot. A path that does not exist resolves
  * to the part of it that does, resolved, and the rest: a component that is a dangling link leads where the link says, since
  * O_CREAT would create there, and since a program could else tell what is there beyond its links from what is not. */

@@ -45,6 +45,9 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 	if q.Op == wire.OpFile && q.Write && j.policy.File(q.Path, policy.Read, q.Event).Allow {
 		how = refusal{wire.ExcPermission, syscall.EACCES} // it is there, and read only
 	}
+	if q.Op == wire.OpFile && q.Via != "" {
+		d = d.Through(q.Via)
+	}
 	denial := wire.Denial{
 		Layer: "python", Family: d.Family, Subject: d.Subject, Op: d.Op, Category: d.Category, Add: d.Add, Message: d.Message(),
 	}

@@ -51,6 +51,12 @@ func (p *Policy) refuse(family, op, subject, phrase string, n int, add ...string
 	return d
 }
 
+// Through says in a refused file's message that a link at path leads there.
+func (d Decision) Through(path string) Decision {
+	d.Note = strings.TrimSpace(phrase(path, Read)[len("reading "):] + " leads there by a link. " + d.Note)
+	return d
+}
+
 // defaults says for each family why nothing allowed it.
 var defaults = map[string]string{
 	"env":    "no env rule in %s hands it on",

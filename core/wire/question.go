@@ -43,6 +43,7 @@ type Question struct {
 
 	Path  string // file: canonical, any byte but NUL
 	Write bool   // file
+	Via   string // file: the path whose link leads to Path, "" usually
 	Event string // file, call
 
 	Name string // import, learn-env
@@ -72,20 +73,12 @@ type subject struct {
 }
 
 var subjects = map[Op]subject{
-	OpFile: {3,
-		func(r *reader, q *Question) {
-			q.Path, q.Write, q.Event = r.bytes("path", maxPath), r.bool("write"), r.word("event", maxName)
-		},
-		func(w *writer, q *Question) { w.bin(q.Path).bool(q.Write).str(q.Event) }},
+	OpFile: {4,
+		func(r *reader, q *Question) { readFile(r, q); q.Via = r.bytesOrNil("via", maxPath) },
+		func(w *writer, q *Question) { writeFile(w, q); w.binOrNull(q.Via) }},
 	OpImport: {2,
 		func(r *reader, q *Question) { q.Name, q.Hint = r.loose("name", maxName), r.bytesOrNil("hint", maxPath) },
-		func(w *writer, q *Question) {
-			if w.str(q.Name); q.Hint == "" {
-				w.null()
-			} else {
-				w.bin(q.Hint)
-			}
-		}},
+		func(w *writer, q *Question) { w.str(q.Name).binOrNull(q.Hint) }},
 	OpCall: {2,
 		func(r *reader, q *Question) { q.Names, q.Event = readNames(r), r.word("event", maxName) },
 		func(w *writer, q *Question) { w.strs(q.Names).str(q.Event) }},
@@ -101,9 +94,18 @@ var subjects = map[Op]subject{
 		func(w *writer, q *Question) { w.str(q.Kind) }},
 }
 
-// observed is the subject of a family in its learn form: an import that was not refused has no hint.
+func readFile(r *reader, q *Question) {
+	q.Path, q.Write, q.Event = r.bytes("path", maxPath), r.bool("write"), r.word("event", maxName)
+}
+
+func writeFile(w *writer, q *Question) { w.bin(q.Path).bool(q.Write).str(q.Event) }
+
+// observed is the subject of a family in its learn form: what was not refused has no hint and needs no way to it.
 func observed(family Op) (subject, bool) {
-	if family == OpImport {
+	switch family {
+	case OpFile:
+		return subject{3, readFile, writeFile}, true
+	case OpImport:
 		return subject{1,
 			func(r *reader, q *Question) { q.Name = r.loose("name", maxName) },
 			func(w *writer, q *Question) { w.str(q.Name) }}, true

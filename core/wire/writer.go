@@ -25,6 +25,14 @@ func (w *writer) uint(n uint64) *writer  { return w.do(w.enc.EncodeUint(n)) }
 func (w *writer) bool(b bool) *writer    { return w.do(w.enc.EncodeBool(b)) }
 func (w *writer) null() *writer          { return w.do(w.enc.EncodeNil()) }
 
+// binOrNull writes nil for what is not there.
+func (w *writer) binOrNull(s string) *writer {
+	if s == "" {
+		return w.null()
+	}
+	return w.bin(s)
+}
+
 func (w *writer) strs(list []string) *writer {
 	w.arrayLen(len(list))
 	for _, s := range list {
