@@ -11,7 +11,7 @@
 
 typedef PyObject *(*method_type)(PyObject *, PyTypeObject *, PyObject *const *, size_t, PyObject *);
 
-enum { ENTRY_STAT, ENTRY_IS_DIR, ENTRY_IS_FILE, LISTEN, CONNECT, CONNECT_EX, BIND, SENDTO, CERT_CHAIN, VERIFY_LOCATIONS, N_METHODS };
+enum { ENTRY_STAT, ENTRY_IS_DIR, ENTRY_IS_FILE, LISTEN, CONNECT, CONNECT_EX, BIND, SENDTO, SENDMSG, CERT_CHAIN, VERIFY_LOCATIONS, N_METHODS };
 static PyCFunction originals[N_METHODS];
 
 /* ---- os.DirEntry: what a link in an exposed folder leads to ---- */
@@ -86,6 +86,12 @@ static PyObject *socket_sendto(PyObject *self, PyObject *args) {
     return originals[SENDTO](self, args);
 }
 
+static PyObject *socket_sendmsg(PyObject *self, PyObject *args) {
+    if (PyTuple_GET_SIZE(args) >= 4 && psb_net_name("sendto", self, PyTuple_GET_ITEM(args, 3)) < 0)
+        return NULL;
+    return originals[SENDMSG](self, args);
+}
+
 /* ---- ssl.SSLContext: OpenSSL opens the files ---- */
 
 static PyObject *with_files(int which, const char *event, const char *const keywords[2], PyObject *self, PyObject *const *args,
@@ -148,6 +154,7 @@ static const struct {
     {"_socket", "socket", "connect_ex", METH_O, CONNECT_EX, F(socket_connect_ex)},
     {"_socket", "socket", "bind", METH_O, BIND, F(socket_bind)},
     {"_socket", "socket", "sendto", METH_VARARGS, SENDTO, F(socket_sendto)},
+    {"_socket", "socket", "sendmsg", METH_VARARGS, SENDMSG, F(socket_sendmsg)},
     {"_ssl", "_SSLContext", "load_cert_chain", METH_FASTCALL | METH_KEYWORDS, CERT_CHAIN, F(load_cert_chain)},
     {"_ssl", "_SSLContext", "load_verify_locations", METH_FASTCALL | METH_KEYWORDS, VERIFY_LOCATIONS, F(load_verify_locations)},
 };
