@@ -71,10 +71,19 @@ static bool written_there(const psb_call_row *row) {
         return psb_frame_writes(code);
     if (strcmp(row->name, "function.__new__") == 0)
         return psb_frame_writes(function);
-    if (strcmp(row->name, "pickle.find_class") == 0) /* an Unpickler's event, not a function that is called */
-        return true;
     const char *const name[] = {strrchr(row->name, '.') + 1, NULL};
     return psb_frame_writes(name);
+}
+
+/* What importlib calls to load a module. Anything else is called there since a program has handed it in: as a path hook, as a
+ * finder's or a loader's method. */
+static bool loads_modules(const psb_call_row *row) {
+    static const char *const names[] = {"marshal.loads",      "_imp.create_dynamic",    "_imp.exec_dynamic",
+                                        "_imp.exec_builtin", "_imp.get_frozen_object", "_imp._fix_co_filename", NULL};
+    for (const char *const *name = names; *name; name++)
+        if (strcmp(*name, row->name) == 0)
+            return true;
+    return false;
 }
 
 int psb_call_check(int call, const char *event) {
@@ -89,8 +98,7 @@ int psb_call_check(int call, const char *event) {
         return 0; /* a granted sub-interpreter is being made: CPython ends the process where that fails */
     if (psb.phase == PSB_PHASE_BOOT && (row->flags & PSB_F_STDLIB_FREE || reads_code))
         return 0; /* what the interpreter does to start */
-    bool foreign = strcmp(row->category, "process-exec") == 0 || (strcmp(row->category, "native") == 0 && strncmp(row->name, "_imp.", 5) != 0);
-    if (caller == PSB_IMPORTLIB && !foreign && psb_importing()) /* a loader of the program's own may be any C function */
+    if (caller == PSB_IMPORTLIB && loads_modules(row) && psb_importing())
         return 0;
     if (caller == PSB_STDLIB && ((row->flags & PSB_F_STDLIB_FREE && written_there(row)) || carried(row->category)))
         return 0;
@@ -137,6 +145,21 @@ static const char *const VALUE_CLASSES[] = {
     "ipaddress.IPv6Network", "ipaddress.IPv4Interface", "ipaddress.IPv6Interface", "time.struct_time", "_codecs.encode",
     NULL};
 
+/* What its processes send each other. */
+static const char *const MULTIPROCESSING[] = {
+    "multiprocessing/connection.py", "multiprocessing/queues.py",      "multiprocessing/pool.py",
+    "multiprocessing/managers.py",   "multiprocessing/spawn.py",       "multiprocessing/forkserver.py",
+    "multiprocessing/reduction.py",  "multiprocessing/synchronize.py", "multiprocessing/resource_sharer.py",
+    "multiprocessing/heap.py",       "concurrent/futures/process.py",  NULL};
+static const char *const SHELVE[] = {"shelve.py", NULL};
+
+static bool starts_programs(void) {
+    for (int i = 0; PSB_CALLS[i].name; i++)
+        if (strcmp(PSB_CALLS[i].category, "process-exec") == 0 && psb_call_allowed(i))
+            return true;
+    return false;
+}
+
 int psb_find_class(int call, PyObject *args) {
     PyObject *module = PyTuple_GET_SIZE(args) >= 2 ? PyTuple_GET_ITEM(args, 0) : NULL;
     PyObject *name = module ? PyTuple_GET_ITEM(args, 1) : NULL;
@@ -151,6 +174,10 @@ int psb_find_class(int call, PyObject *args) {
         if (value)
             return 0;
     }
+    if (psb_frame_in(MULTIPROCESSING) && (psb.learn || starts_programs()))
+        return 0; /* who may start programs needs no pickle for it; nobody else has such processes */
+    if (psb_frame_in(SHELVE)) /* a shelf unpickles when it is read, long after it was opened */
+        return psb_call_ask(psb_call_id("shelve.open", 11), "pickle.find_class");
     return psb_call_check(call, "pickle.find_class");
 }
 
@@ -198,8 +225,9 @@ int psb_eval_check(const char *kind, PyObject *args) {
         psb.started |= strcmp(kind, "exec") == 0; /* the program's own text; a callback from C later is not that */
         return 0;
     }
-    if (caller == PSB_IMPORTLIB && psb_importing())
-        return 0;
+    if (caller == PSB_IMPORTLIB && psb_importing() &&
+        (strcmp(kind, "compile") == 0 || (PyTuple_GET_SIZE(args) >= 1 && psb_code_loaded(PyTuple_GET_ITEM(args, 0)))))
+        return 0; /* what is compiled runs by `exec` only */
     if (caller == PSB_STDLIB && psb.interactive && psb_stdin_kept() && pthread_equal(pthread_self(), psb.main_thread) &&
         psb_frame_in(PROMPT) && psb_charged_caller() != PSB_OTHER)
         return 0; /* 3.13's prompt is written in Python: what a person types is the program */

@@ -72,7 +72,7 @@ static PyObject *call_env(PSB_CALL) {
 static PyObject *judged(PSB_CALL, psb_pass pass) {
     if (psb_call_check(door->call, door->name) < 0)
         return NULL;
-    psb_grant grant = {psb_grants, psb_call(door->call)->category, NULL, 0};
+    psb_grant grant = {psb_grants, psb_call(door->call)->category, NULL, 0, false};
     psb_grants = &grant;
     PyObject *result = pass ? pass(door, original, args, n, kwnames) : psb_call_original(original, args, n, kwnames);
     psb_grants = grant.up;
@@ -104,6 +104,7 @@ static const psb_pass PASS[] = {
     [DOOR_HAND_ON] = call_hand_on,
     [DOOR_EXEC] = psb_exec_module,
     [DOOR_CFFI] = psb_cffi_call,
+    [DOOR_CODE] = psb_load_code,
 };
 
 PyObject *psb_pass_door(PSB_CALL) { return PASS[door->kind](door, original, args, n, kwnames); }

@@ -333,6 +333,22 @@ bool psb_frame_function(const char *const *names) {
     return yes;
 }
 
+PyObject *psb_frame_local(const char *function, const char *name) {
+    PyFrameObject *frame = NULL;
+    PyCodeObject *code = nearest(&frame);
+    PyObject *value = NULL;
+    if (!code)
+        return NULL;
+    PyObject *locals = PyUnicode_CompareWithASCIIString(code->co_name, function) == 0 ? PyFrame_GetLocals(frame) : NULL;
+    if (locals)
+        value = PyMapping_GetItemString(locals, name);
+    PyErr_Clear();
+    Py_XDECREF(locals);
+    Py_DECREF(code);
+    Py_DECREF(frame);
+    return value;
+}
+
 /* Is the import system at work, from _find_and_load down to here without a frame of anyone else's in between? Its
  * functions called directly (_call_with_frames_removed(exec, ...), loader.source_to_code(...)) are not that. runpy loads
  * the program's code through a loader by itself, and importlib.reload() a module's. */

@@ -128,6 +128,8 @@ bool psb_file_exposed(const char *path, size_t n, int need); /* by the profile, 
 bool psb_file_writable(const char *path, size_t n);          /* the same for writing */
 bool psb_file_made(const char *path, size_t n); /* once: was this folder made by the start of the sandbox? */
 PyObject *psb_file_names(const char *folder, size_t n); /* names beneath it that lead to an entry: a list */
+bool psb_import_denied(const char *name, size_t n); /* by a rule of its own; such a rule wins */
+bool psb_import_denies(void);                       /* is there any such rule? */
 bool psb_import_allowed(const char *name, size_t n);
 bool psb_call_allowed(int call);
 bool psb_seen(char kind, const char *text, size_t n); /* remembered by psb_remember? */
@@ -190,6 +192,7 @@ bool psb_frame_entered(const char *const *files, const char *const *functions, b
 bool psb_importing(void);                            /* the import system itself is at work */
 bool psb_frame_function(const char *const *names);
 bool psb_frame_writes(const char *const *names);    /* its code has one of the names in it */
+PyObject *psb_frame_local(const char *function, const char *name); /* a new reference, or NULL where it is not so */
 bool psb_frame_subscripts(void);                    /* the running instruction is x[y] */
 size_t psb_site(char *out, size_t cap);             /* "file:line" of the nearest frame outside the standard library */
 
@@ -201,6 +204,10 @@ bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a fi
 /* ---- template.c: what the standard library's code generators may run ------------------------------------------ */
 
 bool psb_template_text(const char *source);
+
+/* ---- loaded.c: code that the import system has read from a file ----------------------------------------------- */
+
+bool psb_code_loaded(PyObject *code);
 
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 
@@ -258,12 +265,13 @@ typedef struct psb_grant {
     const char *category; /* or NULL */
     const char *import;   /* name being imported, or NULL */
     size_t import_len;
+    bool standard; /* by a statement of the standard library */
 } psb_grant;
 extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -305,6 +313,7 @@ PyObject *psb_sql_call(PSB_CALL);
 PyObject *psb_dbm_open(PSB_CALL);
 PyObject *psb_hand_on(PSB_CALL);
 PyObject *psb_exec_environment(PyObject *given);
+PyObject *psb_load_code(PSB_CALL);
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
 int psb_env_read(PyObject *key);

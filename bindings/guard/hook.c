@@ -61,6 +61,12 @@ static const event_slot *lookup(const char *event) {
     return NULL;
 }
 
+/* The event comes with many attributes; this one turns a function into another. */
+static bool sets_code(PyObject *args) {
+    PyObject *name = PyTuple_GET_SIZE(args) >= 2 ? PyTuple_GET_ITEM(args, 1) : NULL;
+    return name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "__code__") == 0;
+}
+
 static int judge(const event_slot *e, PyObject *args) {
     switch (e->family) {
     case FILES:
@@ -71,6 +77,8 @@ static int judge(const event_slot *e, PyObject *args) {
         if (strcmp(e->event, "ctypes.dlopen") == 0 && PyTuple_GET_SIZE(args) >= 1 && PyTuple_GET_ITEM(args, 0) == Py_None &&
             psb_nearest_caller() == PSB_STDLIB)
             return 0; /* `import ctypes` opens the program itself; what is looked up in it is charged */
+        if (strcmp(e->event, "object.__setattr__") == 0 && sets_code(args))
+            return psb_call_check(psb_call_id("function.__code__", 17), e->event);
         if (psb_ctypes_event(e->event, args))
             return 0;
         if (psb_call_check(e->index, e->event) < 0)

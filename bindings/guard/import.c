@@ -56,7 +56,8 @@ static bool parent_of(const char *a, size_t an, const char *b, size_t bn) {
 static bool being_imported(const char *name, size_t n) {
     for (psb_grant *g = psb_grants; g; g = g->up)
         if (g->import)
-            return parent_of(name, n, g->import, g->import_len) || parent_of(g->import, g->import_len, name, n);
+            return parent_of(name, n, g->import, g->import_len) ||
+                   (parent_of(g->import, g->import_len, name, n) && (g->standard || n == g->import_len || !psb_import_denied(name, n)));
     return false;
 }
 
@@ -176,6 +177,33 @@ static PyObject *absolute(PyObject *name, PyObject *globals, long level) {
     return result;
 }
 
+/* `from package import name` with a rule that denies package.name: where that is a module, importlib has it from sys.modules
+ * without asking, or passes over our refusal since the statement may mean an attribute. */
+static int charge_from(PyObject *package, const char *name, PyObject *from) {
+    PyObject *seq = psb.learn || psb.phase == PSB_PHASE_BOOT || !psb.enforce || !from || from == Py_None ? NULL : PySequence_Tuple(from);
+    int rc = 0;
+    for (Py_ssize_t i = 0; seq && rc == 0 && i < PyTuple_GET_SIZE(seq); i++) {
+        PyObject *item = PyTuple_GET_ITEM(seq, i);
+        PyObject *full = PyUnicode_Check(item) ? PyUnicode_FromFormat("%s.%U", name, item) : NULL;
+        Py_ssize_t n = 0;
+        const char *s = full ? PyUnicode_AsUTF8AndSize(full, &n) : NULL;
+        if (s && psb_import_denied(s, (size_t)n)) {
+            PyObject *loaded = PyMapping_GetItemString(PyImport_GetModuleDict(), s);
+            PyErr_Clear();
+            if (loaded || !PyObject_HasAttr(package, item))
+                rc = ask(s, (size_t)n, NULL, full);
+            Py_XDECREF(loaded);
+        } else {
+            PyErr_Clear();
+        }
+        Py_XDECREF(full);
+    }
+    Py_XDECREF(seq);
+    if (rc == 0)
+        PyErr_Clear();
+    return rc;
+}
+
 /* `written` at `level`, as written; five: all arguments were given by place. */
 static PyObject *import_exactly(PyObject *written, PyObject *const *got, long level, bool five) {
     PyObject *name = absolute(written, got[1], level);
@@ -192,10 +220,12 @@ static PyObject *import_exactly(PyObject *written, PyObject *const *got, long le
         return NULL;
     }
     /* A spec that answers otherwise now gets at modules that are loaded already; others are charged when they are found. */
-    psb_grant grant = {psb_grants, NULL, s, (size_t)len};
+    psb_grant grant = {psb_grants, NULL, s, (size_t)len, psb_import_denies() && psb_static_import(s, (size_t)len)};
     psb_grants = &grant;
     PyObject *result = PyImport_ImportModuleLevelObject(written, got[1], got[2], got[3], (int)level);
     psb_grants = grant.up;
+    if (result && psb_import_denies() && !grant.standard && charge_from(result, s, got[3]) < 0)
+        Py_CLEAR(result);
     Py_DECREF(hold);
     Py_DECREF(name);
     return result;

@@ -16,6 +16,8 @@ static enum psb_door_kind kind_of(const char *module, const char *attr) {
         return DOOR_HAND_ON;
     if (strcmp(module, "_imp") == 0 && strncmp(attr, "exec_", 5) == 0)
         return DOOR_EXEC;
+    if (strcmp(module, "_imp") == 0 && strcmp(attr, "get_frozen_object") == 0)
+        return DOOR_CODE;
     return DOOR_CALL;
 }
 
@@ -114,6 +116,10 @@ static int install(const char *m, PyObject *module) {
     if (strcmp(m, "posix") == 0 && (replace(m, module, module, "execv", DOOR_HAND_ON, -1, NULL) < 0 ||
                                     replace(m, module, module, "posix_spawn", DOOR_HAND_ON, -1, NULL) < 0))
         return -1; /* their events judge them */
+    if (strcmp(m, "marshal") == 0 && replace(m, module, module, "loads", DOOR_CODE, -1, NULL) < 0)
+        return -1;
+    if (strcmp(m, "builtins") == 0 && replace(m, module, module, "compile", DOOR_CODE, -1, NULL) < 0)
+        return -1;
     if (strcmp(m, "_imp") == 0 && replace(m, module, module, "create_builtin", DOOR_CREATE, -1, NULL) < 0)
         return -1;
     if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(m, module, module, "mkdir", DOOR_MKDIR, -1, NULL) < 0)

@@ -200,8 +200,14 @@ static bool names_cover(const set *t, const char *name, size_t n) {
     return false;
 }
 
+bool psb_import_denies(void) { return deny_all_imports || imports_deny.used; }
+
+bool psb_import_denied(const char *name, size_t n) {
+    return deny_all_imports || (imports_deny.used && names_cover(&imports_deny, name, n));
+}
+
 bool psb_import_allowed(const char *name, size_t n) {
-    if (deny_all_imports || (imports_deny.used && names_cover(&imports_deny, name, n)))
+    if (psb_import_denied(name, n))
         return false;
     return all_imports || names_cover(&imports, name, n);
 }

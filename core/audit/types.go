@@ -29,7 +29,7 @@ type Call struct {
 	Category   Category
 	Event      string   // audit event that covers it, "" if none does
 	Shim       []Target // functions to shim, where no event says enough
-	Slot       bool     // the guard stands before it in a C type, where there is no function: bindings/guard/ctypes.h, cffi.c
+	Slot       bool     // the guard stands before it in a C type, where there is no function (bindings/guard/ctypes.h, cffi.c), or before an attribute (hook.c)
 	With       Category // any grant of this category grants it too, where no rule speaks of it
 	WithCalls  []string // a grant of one of these functions grants it too, where no rule speaks of it
 	Outer      bool     // a grant carries to the inner events of the category
