@@ -35,6 +35,22 @@ def foreign(name: str, code: str, kind: str = "native") -> Attack:
 
 CASES: list[Attack] = [
     native(
+        "a library by a path hook",
+        """
+        import ctypes, sys, importlib
+        sys.path_hooks.insert(0, ctypes.CDLL)
+        try: importlib.machinery.PathFinder.find_spec('nothing_at_all', ['libc.so.6'])
+        except (AttributeError, ImportError): pass
+        try: importlib.import_module('nothing_at_all')
+        except ImportError: pass
+        sys.path.insert(0, 'libc.so.6')
+        try: import nothing_at_all
+        except (AttributeError, ImportError): pass
+        print('ESCAPED' if isinstance(sys.path_importer_cache.get('libc.so.6'), ctypes.CDLL) else '')
+    """,
+        alone=True,
+    ),
+    native(
         "from_address",
         """
         import ctypes
