@@ -17,10 +17,11 @@ static bool quiet_caller(void) {
     return c == PSB_STDLIB && (psb_frame_in(QUIET) || (psb.phase == PSB_PHASE_BOOT && psb_charged_caller() != PSB_OTHER));
 }
 
-/* str, bytes and plain buffers only: anything else could answer __fspath__ differently when the call asks again. A new
+/* str, bytes and plain buffers only: anything else could answer __fspath__ differently when the call asks again. (Of a class
+ * derived from bytes the call takes the content, too, whatever its methods say.) A new
  * reference to a bytes object or an exact ASCII str whose bytes are borrowed in *s. */
 static PyObject *path_bytes(PyObject *path, const char **s, Py_ssize_t *n) {
-    if (PyBytes_CheckExact(path)) {
+    if (PyBytes_Check(path)) {
         *s = PyBytes_AS_STRING(path);
         *n = PyBytes_GET_SIZE(path);
         return Py_NewRef(path);

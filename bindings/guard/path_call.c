@@ -151,12 +151,25 @@ static void name_given(const copied *c, PyObject *const *args, Py_ssize_t total)
     for (int i = 0; i < 2 && value && PyObject_TypeCheck(value, (PyTypeObject *)PyExc_OSError); i++) {
         PyObject *name = PyObject_GetAttrString(value, attributes[i]);
         for (Py_ssize_t k = 0; name && name != Py_None && k < total; k++)
-            if (name == c->args[k] && name != args[k] && (PyObject_CheckBuffer(args[k]) || PyIndex_Check(args[k]))) /* path objects are named as str, too */
+            if (name == c->args[k] && name != args[k] &&
+                (PyUnicode_Check(args[k]) || PyObject_CheckBuffer(args[k]) || PyIndex_Check(args[k]))) /* path objects are named as str, too */
                 PyObject_SetAttrString(value, attributes[i], args[k]);
         Py_XDECREF(name);
     }
     PyErr_Clear();
     PyErr_Restore(type, value, tb);
+}
+
+/* access() answers no where a path cannot be formed; it raises for a rule alone. */
+static bool answers_no(const psb_door *door) {
+    if (strcmp(door->name, "access") != 0 || !PyErr_ExceptionMatches(PyExc_OSError))
+        return false;
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb); /* the class may have to be made */
+    PyObject *rule = psb_exception_class("SandBoxError");
+    bool no = rule && !PyErr_GivenExceptionMatches(type, rule);
+    PyErr_Restore(type, value, tb);
+    return no;
 }
 
 /* Path functions. Everything that the verdict depends on is converted once, to exact types, and the converted values are
@@ -180,6 +193,9 @@ PyObject *psb_call_file(PSB_CALL) {
             psb_judged_open = c.args[place(n, kwnames, 0, "path")];
         result = psb_call_original(original, c.args, n, kwnames);
         psb_judged_open = NULL;
+    } else if (answers_no(door)) {
+        PyErr_Clear();
+        result = Py_NewRef(Py_False);
     }
     if (!result)
         name_given(&c, args, total);
