@@ -90,6 +90,10 @@ gen: $(VENV)/.built need-go ## make the generated files again: the gopy binding,
 	go generate ./core/...
 	$(RUN) tests/attacks/assessment.py
 
+.PHONY: compat
+compat: $(VENV)/.built $(foreach v,$(SMOKE),.venv-$(v)/.built) ## CPython's own tests, bare and sandboxed, on every Python here that ships them: a table, and what differs
+	@failed=; for python in $(RUN) $(foreach v,$(SMOKE),.venv-$(v)/bin/python); do "$$python" tests/cpython || failed=1; done; [ -z "$$failed" ]
+
 .PHONY: bench
 bench: $(VENV)/.built ## measure beside bare Python; writes bench.json
 	$(RUN) tests/benchmarks --json bench.json

@@ -212,6 +212,7 @@ bool psb_code_loaded(PyObject *code);
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 
 int psb_hook(const char *event, PyObject *args, void *unused);
+extern uint64_t psb_judged; /* how many events of this process had a judge: shows that a run was held at all */
 int psb_file_event(const char *spec, const char *event, PyObject *args);
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event);
 bool psb_file_look(const char *path, size_t n, int dir_fd, int need, bool follow, char *text, size_t *len, bool *allowed);

@@ -80,6 +80,11 @@ static PyObject *denials(PyObject *m, PyObject *args) {
     return PyArg_ParseTuple(args, "|O:denials", &record) ? psb_denials_list(record) : NULL;
 }
 
+static PyObject *judged(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return PyLong_FromUnsignedLongLong(__atomic_load_n(&psb_judged, __ATOMIC_RELAXED));
+}
+
 /* The exception classes, made when they are first asked for. */
 static PyObject *getattr_(PyObject *m, PyObject *name) {
     const char *s = PyUnicode_AsUTF8(name);
@@ -111,6 +116,7 @@ static PyMethodDef methods[] = {
     {"enter", enter, METH_VARARGS, "enter(record=None) -> Record\n\nWhat is refused in this context from here on is written there; None: in a new one."},
     {"denials", denials, METH_VARARGS,
      "denials(record=None) -> list[dict]\n\nThe refusals of a record, the newest last; None: of this context's and the process's."},
+    {"judged", judged, METH_NOARGS, "judged() -> int\n\nHow many events of this process were judged; 0 in an application."},
     {"__getattr__", getattr_, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
