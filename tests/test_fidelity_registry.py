@@ -32,6 +32,7 @@ SAME = {
     "_socket.socket.connect_ex": "socket.connect",
     "_socket.socket.bind": "socket.bind",
     "_socket.socket.sendto": "socket.sendto",
+    "_socket.socket.sendmsg": "socket.sendmsg",
     "_ssl._SSLContext.load_cert_chain": "ssl.SSLContext.load_cert_chain",
     "_ssl._SSLContext.load_verify_locations": "ssl.SSLContext.load_verify_locations",
 }

@@ -13,18 +13,20 @@ static bool takes_fd(const psb_door *door) { return door->spec[0] == 'r' && strc
 /* A new reference to path as exact str or bytes, or to path itself where it is a descriptor, None, or no path at all: then
  * the original says so in its own words. NULL with an exception. In the order in which the originals look. */
 static PyObject *plain_path(const psb_door *door, PyObject *path) {
-    if (PyLong_CheckExact(path) || path == Py_None || PyUnicode_CheckExact(path) || PyBytes_CheckExact(path))
+    if (PyLong_CheckExact(path) || PyBool_Check(path) || path == Py_None || PyUnicode_CheckExact(path) || PyBytes_CheckExact(path))
         return Py_NewRef(path);
     if (PyUnicode_Check(path))
         return PyUnicode_FromObject(path);
     if (PyBytes_Check(path))
         return PyBytes_FromStringAndSize(PyBytes_AS_STRING(path), PyBytes_GET_SIZE(path));
+#if PY_VERSION_HEX < 0x030C0000 /* from then on the originals refuse it */
     if (PyObject_CheckBuffer(path) && door->spec[0] != 'n' && door->spec[0] != 'o') {
         if (PyErr_WarnFormat(PyExc_DeprecationWarning, 1, "%s: path should be string, bytes%s, not %.200s", door->name,
                              takes_fd(door) ? ", os.PathLike or integer" : " or os.PathLike", Py_TYPE(path)->tp_name))
             return NULL;
         return PyBytes_FromObject(path);
     }
+#endif
     if (PyIndex_Check(path) && takes_fd(door))
         return PyNumber_Index(path);
     PyObject *name = PyUnicode_InternFromString("__fspath__");

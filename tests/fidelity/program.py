@@ -17,6 +17,7 @@ import codecs
 import collections
 import concurrent.futures
 import copy
+import fcntl
 import fnmatch
 import gc
 import importlib
@@ -47,6 +48,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import types
