@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_TEXT = 64 * 1024
+#: ``logging`` keeps each logger for ever, and a place for each of the dotted names above it. The sandbox chooses the names:
+#: one that is longer, or new when so many are there, goes to the logger above it that the application has.
+MAX_NAME = 200
+MAX_LOGGERS = 1000
+#: The first and the last second that ``time.localtime`` and datetime know everywhere.
+TIMES = (0, 253402300799)
 #: Fields of a record that cross, and the type each must have in the application.
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "name": str,
@@ -136,6 +142,27 @@ def handle(fields: dict[str, Any]) -> None:
     known["module"] = known["filename"].removesuffix(".py")
     known["args"] = None
     known["processName"] = "sandbox"
-    logger = logging.getLogger(known["name"])
+    if not TIMES[0] <= known.get("created", 0) <= TIMES[1]:
+        del known["created"]
+    logger = logger_for(known["name"])
     if logger.isEnabledFor(known["levelno"]):
         logger.handle(logging.makeLogRecord(known))
+
+
+#: Names of loggers that were made here, because a sandbox used them first.
+_made: set[str] = set()
+
+
+def logger_for(name: str) -> logging.Logger:
+    """The application's logger of a name that the sandbox chose, within the bounds above."""
+    import logging
+
+    present = logging.root.manager.loggerDict
+    if name not in present:
+        if len(name) <= MAX_NAME and len(_made) < MAX_LOGGERS:
+            _made.add(name)
+        else:
+            name = name[:MAX_NAME]
+            while name and not isinstance(present.get(name), logging.Logger):
+                name = name.rpartition(".")[0]
+    return logging.getLogger(name)

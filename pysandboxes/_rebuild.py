@@ -128,6 +128,8 @@ def _of_class(
     """An instance of ``kind`` by the constructor of its nearest builtin class alone."""
     base = next(cls for cls in kind.__mro__ if getattr(builtins, cls.__name__, None) is cls)
     args, attributes = values if values is not None else ((message,), {})
+    if issubclass(base, UnicodeError):
+        args = _within(base, args)
     for attempt in (args, (message,), ()):
         arguments: tuple[Any, ...] = attempt
         if issubclass(base, BaseExceptionGroup):
@@ -157,8 +159,26 @@ def _of_class(
     return exc
 
 
+def _within(base: type[BaseException], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a UnicodeError with its positions inside its object, as the C API reads them.
+
+    CPython's ``__str__`` believes them: a start far outside reads foreign memory, or ends the process.
+    """
+    at = 1 if base is not UnicodeTranslateError else 0
+    if base is UnicodeError or len(args) != at + 4:
+        return args
+    text, start, end = args[at : at + 3]
+    if type(text) not in (str, bytes) or type(start) is not int or type(end) is not int:
+        return args  # its constructor refuses them
+    size = len(text)
+    start = min(max(start, 0), max(size - 1, 0))
+    return (*args[:at], text, start, min(max(end, start + 1), max(size, start + 1)), args[-1])
+
+
 def _set(exc: BaseException, name: str, value: Any) -> None:
     """Set an attribute as data: no property or ``__setattr__`` of a program's class runs, no method is covered up."""
+    if isinstance(exc, UnicodeError) and name in ("encoding", "object", "start", "end", "reason"):
+        return  # what its arguments said, and no other: see _within
     for cls in type(exc).__mro__:
         owned = cls.__dict__.get(name)
         if owned is None:

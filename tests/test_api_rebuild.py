@@ -62,6 +62,31 @@ def test_an_exception_is_the_same_on_the_other_side(exc: BaseException) -> None:
         assert getattr(made, name, None) == getattr(exc, name, None), name
 
 
+FAR = 1 << 62
+
+
+@pytest.mark.parametrize("attributes", [{}, {"start": -FAR, "end": 1 - FAR}, {"object": None}, {"object": "x", "encoding": 5}])
+@pytest.mark.parametrize(
+    ("kind", "args"),
+    [
+        (UnicodeDecodeError, ("utf-8", b"x", -FAR, 1 - FAR, "bad")),
+        (UnicodeDecodeError, ("utf-8", b"x", FAR - 1, FAR, "bad")),
+        (UnicodeDecodeError, ("utf-8", b"", 0, 0, "bad")),
+        (UnicodeDecodeError, ("utf-8", b"xyz", 2, 1, "bad")),
+        (UnicodeEncodeError, ("utf-8", "x", -FAR, 1 - FAR, "bad")),
+        (UnicodeEncodeError, ("utf-8", "", FAR - 1, FAR, "bad")),
+        (UnicodeTranslateError, ("x", -FAR, 1 - FAR, "bad")),
+    ],
+)
+def test_a_position_outside_of_the_text_reads_no_foreign_memory(kind: Any, args: Any, attributes: dict[str, Any]) -> None:
+    rich = pickle.dumps(Exception(args, attributes), 5)
+    made: Any = rebuild(described(qualname=kind.__name__), rich)
+    assert type(made) is kind
+    assert 0 <= made.start <= len(made.object)
+    assert made.start < made.end <= max(len(made.object), 1)
+    assert str(made)  # which ended the process
+
+
 def test_the_constructor_of_a_program_s_class_does_not_run() -> None:
     exc = raised(api_targets.CustomError("why", 7))
     api_targets.CONSTRUCTED.clear()
