@@ -39,8 +39,6 @@ def main() -> NoReturn:
     forwarder = Forwarder(_send_record, int(level))
     forwarder.watch()
     server = Server(forwarder)
-    if "asyncio" in settings:
-        server.loop.prepare()
     _main_module.install(main_path, main_package)
     _guard.arm()
     server.run()

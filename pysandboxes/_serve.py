@@ -195,7 +195,10 @@ class Server:
 
 
 class LoopThread:
-    """The event loop in which the coroutines of all calls run."""
+    """The event loop in which the coroutines of all calls run.
+
+    asyncio is loaded for the first of them: half of a start would be its import, and most sandboxes call no coroutine.
+    """
 
     def __init__(self) -> None:
         self.lock = allocate_lock()
@@ -235,10 +238,6 @@ class LoopThread:
             server.fail(call, exc)
         else:
             server.succeed(call, value)
-
-    def prepare(self) -> None:
-        """Load asyncio now: the application uses it, so its sandbox will."""
-        __import__("asyncio")
 
     def _ensure(self) -> asyncio.AbstractEventLoop:
         with self.lock:

@@ -218,8 +218,6 @@ def settings(cwd: str) -> list[tuple[str, str]]:
     logging = sys.modules.get("logging")
     if logging is not None:
         told.append(("log-level", str(logging.getLogger().level)))
-    if "asyncio" in sys.modules:
-        told.append(("asyncio", "1"))
     return told
 
 

@@ -22,7 +22,7 @@ TASKS = 200
 FIRST = replace(
     calling.FIRST,
     name="first result, asyncio loaded",
-    why="an application that has asyncio loaded gets a sandbox that has it, too; the peer's process loads nothing of it",
+    why="an application that has asyncio loaded must not wait for its sandbox to load it, too",
 )
 STOP = replace(calling.STOP, name="end of an idle sandbox, asyncio")
 CALL = Measure(

@@ -18,7 +18,7 @@ from pysandboxes import sandboxes
 MS = 1e-3
 THREADS = 8
 
-# Nothing here loads asyncio: the sandbox's interpreter would load it, too. awaiting.py measures that.
+# Nothing here loads asyncio, which makes a start heavier on both sides. awaiting.py measures that.
 FIRST = Measure(
     "sandboxes() to the first result",
     "sandboxes()",
