@@ -86,10 +86,11 @@ static bool allowed(const char *path, int need, bool follow, char *text, size_t 
     if (psb_seen(kind, text, *len))
         return true;
     mp_writer w = {0};
-    psb_question(&w, "file", 3, true);
+    psb_question(&w, "file", 4, true);
     mp_bin(&w, text, *len);
     mp_bool(&w, need & PSB_WRITE);
     mp_str(&w, "open", 4);
+    mp_nil(&w);
     psb_answer a;
     psb_ask(&w, &a);
     yes = a.allow;
