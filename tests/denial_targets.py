@@ -224,17 +224,9 @@ def aiohttp_error() -> None:
 
 
 def sqlalchemy_error() -> None:
-    import sqlite3
-
     from sqlalchemy import create_engine
 
-    def connect() -> sqlite3.Connection:
-        try:
-            return sqlite3.connect(HIDDEN)
-        except Exception:
-            raise sqlite3.OperationalError("unable to open database file") from None
-
-    create_engine("sqlite://", creator=connect).connect()
+    create_engine(f"sqlite:///{HIDDEN}").connect()
 
 
 def asyncio_addresses() -> None:

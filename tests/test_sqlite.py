@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -41,6 +43,9 @@ REFUSED = {
     ),
     "a cursor": ("c.cursor().execute(\"attach 'file:out/base.db?mode=ro' as x\")", "unable to open database: file:out/base.db?mode=ro", ["expose-ro=./out/base.db"]),
     "vacuum into": ("c.execute(\"vacuum into 'out/new.db'\")", "unable to open database: out/new.db", ["expose-ro=./out/new.db", "expose-rw=./out"]),
+    "connect": ("sqlite3.connect('out/base.db')", "unable to open database file", ["expose-ro=./out/base.db", "expose-rw=./out/base.db"]),
+    "connect, reading": ("sqlite3.connect('file:out/base.db?mode=ro', uri=True)", "unable to open database file", ["expose-ro=./out/base.db"]),
+    "connect, nothing there": ("sqlite3.connect('file:none/base.db?mode=ro', uri=True)", "unable to open database file", ["expose-ro=./none/base.db"]),
     "a path object": ("sqlite3.Connection(pathlib.Path('out/base.db'))", "unable to open database file", ["expose-ro=./out/base.db", "expose-rw=./out/base.db"]),
     "write what may be read": (
         "sqlite3.connect('ro/base.db').execute('insert into t values (1)')",
@@ -68,6 +73,8 @@ for what in {[code for code, _, _ in REFUSED.values()]!r}:
         print(json.dumps(["ran", []]))
     except sqlite3.OperationalError as e:
         assert type(e) is sqlite3.OperationalError and len(e.__notes__) == len(pysandboxes.denials(e))
+        assert e.__context__ is None and e.__cause__ is None
+        assert e.sqlite_errorname in ("SQLITE_CANTOPEN", "SQLITE_ERROR", "SQLITE_READONLY", "SQLITE_READONLY_DIRECTORY"), e.sqlite_errorname
         print(json.dumps([str(e), [line for d in pysandboxes.denials(e) for line in d.add]]))
 """
     (there.folder / ".py-sandboxes").write_text(PROFILE + "python-api=ALLOW:eval\n")
@@ -164,6 +171,27 @@ def test_without_a_sqlite_to_be_seen(there: Place) -> None:
     assert done.stdout == ""
     assert "what SQL opens cannot be judged" in done.stderr
     assert "os-sandbox=landlock" in done.stderr
+
+
+def test_an_error_of_a_hidden_sqlite_is_sqlites_too(there: Place) -> None:
+    """Once a library that calls itself _sqlite3 cannot be held, the event judges for all of them."""
+    other = importlib.util.find_spec("_queue")
+    assert other and other.origin
+    shutil.copy(other.origin, there.folder / "work/_sqlite3.so")
+    there.provider = "landlock"
+    there.profile(PROFILE + "python-api=ALLOW:native\n")
+    done = there.run(
+        "-c",
+        "import ctypes, os, sqlite3, pysandboxes\n"
+        "ctypes.CDLL(os.path.abspath('work/_sqlite3.so'))\n"
+        "print(sqlite3.connect('work/new.db').execute('select 1').fetchall())\n"
+        "try: sqlite3.connect('out/base.db')\n"
+        "except sqlite3.Error as e: print(type(e).__name__, e, e.sqlite_errorcode, e.sqlite_errorname, pysandboxes.denials(e)[0].add, len(e.__notes__))\n",
+    )
+    assert done.stdout.splitlines() == [
+        "[(1,)]",
+        "OperationalError unable to open database file 14 SQLITE_CANTOPEN ('expose-ro=./out/base.db',) 1",
+    ], done.stderr
 
 
 def test_learned_from_sql(there: Place) -> None:

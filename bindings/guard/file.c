@@ -345,8 +345,9 @@ static bool says(const char *query, const char *end, const char *key, const char
 }
 
 /* sqlite3.connect's argument: a path, ":memory:", "" (a temporary file of its own), or a URI, https://sqlite.org/uri.html.
- * The event does not say whether a URI is meant; "file:" at the start of a plain path is taken for one. Reading is enough
- * here: what SQLite opens is judged where it opens it (sqlite.c), or by the kernel. */
+ * Where SQLite is held, what it opens is judged as it opens it (sqlite.c), and the error is sqlite3's own. Else a kernel layer
+ * holds it, and this is for the words, which sqlite_report.c makes an error of sqlite3's. The event does not say whether a URI
+ * is meant: "file:" at the start of a plain path is taken for one. */
 static int database_event(PyObject *database, const char *event) {
     const char *s = NULL;
     Py_ssize_t n = 0;
@@ -359,15 +360,12 @@ static int database_event(PyObject *database, const char *event) {
                                  "Use os-sandbox=landlock, or a Python whose sqlite3 uses the shared library.");
         return -1;
     }
-    if (held && psb.learn)
+    if (held)
         return 0;
     PyObject *hold = path_bytes(database, &s, &n);
-    if (!hold) {
-        if (PyErr_Occurred())
-            return -1;
-        return held ? 0 : psb_file_object(database, -1, PSB_READ, true, false, event); /* which says that it is no str */
-    }
-    int need = PSB_READ, rc = 0;
+    if (!hold) /* which says that it is no str */
+        return PyErr_Occurred() ? -1 : psb_file_object(database, -1, PSB_READ, true, false, event);
+    int rc = 0;
     static __thread char path[PSB_PATH_MAX];
     size_t len = 0;
     bool memory = n == 0 || (n == 8 && memcmp(s, ":memory:", 8) == 0);
@@ -394,7 +392,7 @@ static int database_event(PyObject *database, const char *event) {
     if (!hold)
         return -1;
     if (!memory)
-        rc = psb_file_object(database, -1, need, true, false, event);
+        rc = psb_file_object(database, -1, PSB_READ, true, false, event);
     Py_DECREF(hold);
     return rc;
 }

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define READONLY 8 /* SQLITE_READONLY */
+#define READONLY 8  /* SQLITE_READONLY */
+#define CANTOPEN 14 /* SQLITE_CANTOPEN */
 
 /* ---- before and after ---- */
 
@@ -95,9 +96,40 @@ PyObject *psb_sql_call(PSB_CALL) {
 static initproc original_init;
 static iternextfunc original_next;
 
+/* The exception that is set is a refusal of the event, which judges where SQLite itself could not be held (file.c). SQLite
+ * would have said this instead. The class is the interpreter's own; where it cannot be found, the refusal stays as it is. */
+static void as_sqlite_says(void) {
+    PyObject *type, *refusal, *tb, *error = NULL;
+    PyErr_Fetch(&type, &refusal, &tb);
+    PyErr_NormalizeException(&type, &refusal, &tb);
+    PyObject *name = PyUnicode_FromString("_sqlite3"), *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *cls = module ? PyObject_GetAttrString(module, "OperationalError") : NULL;
+    if (cls && PyExceptionClass_Check(cls))
+        error = PyObject_CallFunction(cls, "s", "unable to open database file");
+    if (error && PyExceptionInstance_Check(error)) {
+        PyObject *code = PyLong_FromLong(CANTOPEN), *word = PyUnicode_FromString("SQLITE_CANTOPEN");
+        if (code && word && PyObject_SetAttrString(error, "sqlite_errorcode", code) == 0 &&
+            PyObject_SetAttrString(error, "sqlite_errorname", word) == 0 && psb_carry(error, refusal) == 0) {
+            Py_SETREF(type, Py_NewRef((PyObject *)Py_TYPE(error)));
+            Py_SETREF(refusal, Py_NewRef(error));
+        }
+        Py_XDECREF(code);
+        Py_XDECREF(word);
+    }
+    PyErr_Clear();
+    Py_XDECREF(error);
+    Py_XDECREF(cls);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    PyErr_Restore(type, refusal, tb);
+}
+
 static int connection_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     int before = enter(), rc = original_init(self, args, kwargs);
     leave(before, rc < 0);
+    PyObject *refusal = rc < 0 ? psb_exception_class("RuleFileNotFoundError") : NULL;
+    if (refusal && PyErr_ExceptionMatches(refusal) && !psb_sqlite_held())
+        as_sqlite_says();
     return rc;
 }
 
