@@ -167,6 +167,28 @@ for p in lib + "/none", os.fsencode(lib + "/none"), pathlib.Path(lib, "none"), l
 show(pathlib.Path(lib, "none").unlink, missing_ok=True)
 show(os.unlink, "none", dir_fd=os.open(lib, os.O_RDONLY))
 """,
+    "addresses": """
+import socket
+server = socket.create_server(("127.0.0.1", 0)); port = server.getsockname()[1]
+receiver = socket.socket(type=socket.SOCK_DGRAM); receiver.bind(("127.0.0.1", I(0))); to = receiver.getsockname()[1]
+def reached(host, port):
+    with socket.socket() as s:
+        s.connect((host, port))
+        return s.getpeername() == server.getsockname()
+for host in "127.0.0.1", b"127.0.0.1", bytearray(b"127.0.0.1"), S("127.0.0.1"), "127.1", "0x7f.1", "2130706433", "\\uff11\\uff12\\uff17.0.0.1", "localhost", None, 5, "\\ud800", "127.0.0.1\\0":
+    for p in port, I(port), True, 1.5, "x", None, 70000, -1, 2**70:
+        print(host, getattr(p, "n", p) == port, end=" ")
+        try: print(reached(host, p))
+        except Exception as e: print(type(e).__name__, e.args)
+for address in (("127.0.0.1",), ("127.0.0.1", to, 5), ["127.0.0.1", to], "127.0.0.1", None, ()):
+    for f in socket.socket.connect, socket.socket.connect_ex, socket.socket.bind, lambda s, a: s.sendto(b"x", a), lambda s, a: s.sendmsg([b"x"], [], 0, a):
+        with socket.socket(type=socket.SOCK_DGRAM) as s:
+            try: print(f(s, address))
+            except Exception as e: print(type(e).__name__, e.args)
+with socket.socket(type=socket.SOCK_DGRAM) as s:
+    print(s.sendto(b"one", ("127.0.0.1", I(to))), receiver.recv(9), s.sendto(b"two", 0, ("127.0.0.1", to)), receiver.recv(9))
+    print(s.sendmsg([b"three"], [], 0, (bytearray(b"127.0.0.1"), I(to))), receiver.recv(9))
+""",
     "recursion": """
 sys.setrecursionlimit(1000)
 class F:
@@ -192,6 +214,8 @@ expose-rw=./work
 expose-ro=./program.py
 expose-rw=/dev/ptmx
 expose-rw=/dev/pts
+net=ALLOW|TCP|127.0.0.1|*|*
+net=ALLOW|UDP|127.0.0.1|*|*
 """
 
 

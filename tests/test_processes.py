@@ -151,3 +151,46 @@ print(*refused)
 """
     done = place.run("-c", code)
     assert done.stdout.split() == ["RuleApiPermissionError"] * 6, done.stdout + done.stderr
+
+
+CLOSES_ALL = """
+import os, subprocess, sys
+def tried(f, *args):
+    try:
+        return f(*args)
+    except OSError as e:
+        return type(e).__name__, e.errno
+class Number:
+    def __init__(self, n): self.n = n
+    def __index__(self): return self.n
+def close_each():
+    for fd in range(3, 1500):
+        tried(os.close, fd)
+        tried(os.close, Number(fd))
+def put_over():
+    spare = os.open("/dev/null", os.O_RDONLY)
+    for fd in range(3, 1020):
+        if fd != spare:
+            tried(os.dup2, spare, fd)
+            tried(lambda: os.dup2(spare, fd2=Number(fd), inheritable=False))
+for tidy in (lambda: os.closerange(3, 65536), lambda: os.closerange(Number(3), 2**31 - 1), close_each, put_over, lambda: os.closerange(5000, 3)):
+    print(tidy())
+    print(tried(open, "/etc/passwd"), open("open/file").read())
+print(tried(os.close, 99999), tried(os.close, -1), tried(os.dup2, 99999, 5), tried(os.dup2, 1, -1), os.dup2(1, 77), os.close(77), tried(os.close, 77))
+for wrong in ((os.close,), (os.close, "x"), (os.closerange, 1), (os.closerange, "x", 5), (os.dup2, 1), (os.close, 2**70), (os.closerange, 2**70, 5)):
+    try: print(wrong[0](*wrong[1:]))
+    except Exception as e: print(type(e).__name__, e)
+"""
+
+
+@pytest.mark.parametrize("provider", ["landlock", "subprocess"])
+def test_a_program_that_closes_all_descriptors_goes_on(provider: str, place: Place) -> None:
+    place.provider = provider
+    place.file("open/file", "seen")
+    place.file("program.py", CLOSES_ALL)
+    place.profile("python-import=*\nexpose-ro=./open\n")
+    done, bare = place.run("program.py"), place.bare("program.py")
+    refused = ["None", "('RuleFileNotFoundError', 2) seen"] * 5
+    assert done.stdout.splitlines()[:10] == refused, done.stderr
+    assert done.stdout.splitlines()[10:] == bare.stdout.splitlines()[10:]
+    assert "TextIOWrapper" in bare.stdout

@@ -42,6 +42,8 @@ int psb_fd_high(int fd) {
     return high;
 }
 
+int psb_question_fd(void) { return question_fd; }
+
 bool psb_own_fd(int fd) {
     return psb.active && fd >= 0 &&
            (fd == question_fd || fd == psb.announce_fd || fd == psb.boot_fd || fd == psb.call_fd);

@@ -280,6 +280,24 @@ int psb_open_need(long f) {
     return need;
 }
 
+/* An exact str or bytes that nobody else has; what is neither stays. */
+PyObject *psb_own_copy(PyObject *text) {
+    if (PyBytes_Check(text)) {
+        Py_ssize_t n = PyBytes_GET_SIZE(text);
+        PyObject *copy = PyBytes_FromStringAndSize(NULL, n);
+        if (copy)
+            memcpy(PyBytes_AS_STRING(copy), PyBytes_AS_STRING(text), (size_t)n);
+        return copy;
+    }
+    if (!PyUnicode_Check(text))
+        return Py_NewRef(text);
+    Py_ssize_t n = PyUnicode_GET_LENGTH(text);
+    PyObject *copy = PyUnicode_New(n, PyUnicode_MAX_CHAR_VALUE(text));
+    if (copy && n && PyUnicode_CopyCharacters(copy, 0, text, 0, n) < 0)
+        Py_CLEAR(copy);
+    return copy;
+}
+
 __thread PyObject *psb_judged_open;
 
 static int open_event(PyObject *args) {

@@ -32,29 +32,13 @@ static bool arguments(PyObject *args, PyObject *kwargs, PyObject *value[PARAMETE
     return value[FILE_] && (!value[MODE] || PyUnicode_Check(value[MODE]));
 }
 
-/* An exact str or bytes that nobody else has. */
-static PyObject *copy_of(PyObject *text) {
-    if (PyBytes_Check(text)) {
-        Py_ssize_t n = PyBytes_GET_SIZE(text);
-        PyObject *copy = PyBytes_FromStringAndSize(NULL, n);
-        if (copy)
-            memcpy(PyBytes_AS_STRING(copy), PyBytes_AS_STRING(text), (size_t)n);
-        return copy;
-    }
-    Py_ssize_t n = PyUnicode_GET_LENGTH(text);
-    PyObject *copy = PyUnicode_New(n, PyUnicode_MAX_CHAR_VALUE(text));
-    if (copy && n && PyUnicode_CopyCharacters(copy, 0, text, 0, n) < 0)
-        Py_CLEAR(copy);
-    return copy;
-}
-
 /* What the original shall get: a new reference, or NULL with an exception. */
 static PyObject *once(PyObject *file) {
     if (PyLong_Check(file) || PyFloat_Check(file))
         return Py_NewRef(file);
     if (PyIndex_Check(file))
         return PyNumber_Index(file);
-    PyObject *path = PyOS_FSPath(file), *copy = path ? copy_of(path) : NULL;
+    PyObject *path = PyOS_FSPath(file), *copy = path ? psb_own_copy(path) : NULL;
     Py_XDECREF(path);
     return copy;
 }

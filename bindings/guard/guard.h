@@ -162,6 +162,7 @@ void psb_question(mp_writer *w, const char *op, uint32_t args, bool reply);
 void psb_ask(mp_writer *w, psb_answer *a); /* sends w, waits; frees w */
 void psb_tell(mp_writer *w);               /* sends w without waiting; frees w */
 void psb_answer_free(psb_answer *a);
+int psb_question_fd(void);
 bool psb_own_fd(int fd); /* is it one of the guard's descriptors? */
 int psb_fd_high(int fd); /* moves fd out of the program's way; the new number */
 
@@ -217,6 +218,7 @@ int psb_file_event(const char *spec, const char *event, PyObject *args);
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event);
 bool psb_file_look(const char *path, size_t n, int dir_fd, int need, bool follow, char *text, size_t *len, bool *allowed);
 int psb_open_need(long flags);
+PyObject *psb_own_copy(PyObject *text); /* an exact str or bytes that nobody else has */
 extern __thread PyObject *psb_judged_open; /* the path of an open() that a shim has judged already */
 int psb_call_check(int call, const char *event);
 int psb_call_ask(int call, const char *event); /* whoever the caller is */
@@ -229,6 +231,7 @@ void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explai
 void psb_note_refused_folder(const char *path, size_t n);
 int psb_net_listen(PyObject *sock);                                     /* listen() on a socket that was not bound */
 int psb_net_name(const char *op, PyObject *sock, PyObject *address);    /* an address whose host has to be looked up */
+PyObject *psb_net_address(PyObject *sock, PyObject *address);          /* as the call shall get it */
 int psb_guard_methods(const char *name, PyObject *module);
 bool psb_sqlite_held(void);                          /* is what SQL opens judged? */
 int psb_sqlite_methods(const char *name, PyObject *module);
@@ -272,7 +275,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -310,6 +313,8 @@ PyObject *psb_exec_module(PSB_CALL);
 PyObject *psb_cffi_call(PSB_CALL);
 PyObject *psb_fork_exec(PSB_CALL);
 PyObject *psb_socket_init(PSB_CALL);
+PyObject *psb_close(PSB_CALL);
+PyObject *psb_closerange(PSB_CALL);
 PyObject *psb_sql_call(PSB_CALL);
 PyObject *psb_dbm_open(PSB_CALL);
 PyObject *psb_hand_on(PSB_CALL);

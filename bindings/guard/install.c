@@ -120,6 +120,10 @@ static int install(const char *m, PyObject *module) {
         return -1;
     if (strcmp(m, "builtins") == 0 && replace(m, module, module, "compile", DOOR_CODE, -1, NULL) < 0)
         return -1;
+    if (strcmp(m, "posix") == 0 &&
+        (replace(m, module, module, "close", DOOR_CLOSE, -1, NULL) < 0 || replace(m, module, module, "dup2", DOOR_CLOSE, -1, NULL) < 0 ||
+         replace(m, module, module, "closerange", DOOR_CLOSERANGE, -1, NULL) < 0))
+        return -1;
     if (strcmp(m, "_imp") == 0 && replace(m, module, module, "create_builtin", DOOR_CREATE, -1, NULL) < 0)
         return -1;
     if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(m, module, module, "mkdir", DOOR_MKDIR, -1, NULL) < 0)

@@ -67,30 +67,44 @@ static PyObject *socket_listen(PyObject *self, PyObject *args) {
     return psb_net_listen(self) < 0 ? NULL : originals[LISTEN](self, args);
 }
 
-static PyObject *socket_connect(PyObject *self, PyObject *address) {
-    return psb_net_name("connect", self, address) < 0 ? NULL : originals[CONNECT](self, address);
+static PyObject *with_address(int which, const char *op, PyObject *self, PyObject *address) {
+    PyObject *exact = psb_net_address(self, address), *result = NULL;
+    if (exact && psb_net_name(op, self, exact) == 0)
+        result = originals[which](self, exact);
+    Py_XDECREF(exact);
+    return result;
 }
 
-static PyObject *socket_connect_ex(PyObject *self, PyObject *address) {
-    return psb_net_name("connect", self, address) < 0 ? NULL : originals[CONNECT_EX](self, address);
-}
+static PyObject *socket_connect(PyObject *self, PyObject *address) { return with_address(CONNECT, "connect", self, address); }
 
-static PyObject *socket_bind(PyObject *self, PyObject *address) {
-    return psb_net_name("bind", self, address) < 0 ? NULL : originals[BIND](self, address);
+static PyObject *socket_connect_ex(PyObject *self, PyObject *address) { return with_address(CONNECT_EX, "connect", self, address); }
+
+static PyObject *socket_bind(PyObject *self, PyObject *address) { return with_address(BIND, "bind", self, address); }
+
+/* The address is one of the arguments. */
+static PyObject *with_address_at(int which, Py_ssize_t at, PyObject *self, PyObject *args) {
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    PyObject *address = at >= 0 && at < n ? psb_net_address(self, PyTuple_GET_ITEM(args, at)) : NULL, *copy = NULL, *result = NULL;
+    if (at < 0 || at >= n)
+        return originals[which](self, args);
+    if (address && address == PyTuple_GET_ITEM(args, at))
+        copy = Py_NewRef(args);
+    else if (address && (copy = PyTuple_New(n)))
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SET_ITEM(copy, i, Py_NewRef(i == at ? address : PyTuple_GET_ITEM(args, i)));
+    if (copy && psb_net_name("sendto", self, address) == 0)
+        result = originals[which](self, copy);
+    Py_XDECREF(address);
+    Py_XDECREF(copy);
+    return result;
 }
 
 static PyObject *socket_sendto(PyObject *self, PyObject *args) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
-    if (n >= 2 && psb_net_name("sendto", self, PyTuple_GET_ITEM(args, n - 1)) < 0)
-        return NULL;
-    return originals[SENDTO](self, args);
+    return with_address_at(SENDTO, n >= 2 ? n - 1 : -1, self, args);
 }
 
-static PyObject *socket_sendmsg(PyObject *self, PyObject *args) {
-    if (PyTuple_GET_SIZE(args) >= 4 && psb_net_name("sendto", self, PyTuple_GET_ITEM(args, 3)) < 0)
-        return NULL;
-    return originals[SENDMSG](self, args);
-}
+static PyObject *socket_sendmsg(PyObject *self, PyObject *args) { return with_address_at(SENDMSG, 3, self, args); }
 
 /* ---- ssl.SSLContext: OpenSSL opens the files ---- */
 
@@ -159,6 +173,13 @@ static const struct {
     {"_ssl", "_SSLContext", "load_verify_locations", METH_FASTCALL | METH_KEYWORDS, VERIFY_LOCATIONS, F(load_verify_locations)},
 };
 
+/* Something that lies in the library that the module came from. */
+static const void *home(PyObject *module) {
+    PyModuleDef *def = PyModule_GetDef(module);
+    PyErr_Clear();
+    return def;
+}
+
 static int guard_method(size_t i, PyObject *module) {
     PyObject *type = PyObject_GetAttrString(module, METHODS[i].type);
     PyObject *dict = type && PyType_Check(type) ? PyObject_GetAttrString(type, "__dict__") : NULL;
@@ -169,6 +190,8 @@ static int guard_method(size_t i, PyObject *module) {
         PyMethodDef *def = ((PyMethodDescrObject *)method)->d_method;
         if (def->ml_meth == METHODS[i].guarded) {
             rc = 0;
+        } else if (!psb_types_own(method, (PyTypeObject *)type, (void *)def->ml_meth, home(module))) {
+            rc = 0; /* another extension's type, which a program has put there */
         } else if (def->ml_flags != METHODS[i].flags || (i < 3 && ((PyTypeObject *)type)->tp_basicsize != (Py_ssize_t)sizeof(entry))) {
             PyErr_Format(PyExc_RuntimeError, "pysandboxes: %s.%s.%s of this Python is not as the guard knows it", METHODS[i].module,
                          METHODS[i].type, METHODS[i].method);

@@ -201,7 +201,41 @@ int psb_net_name(const char *op, PyObject *sock, PyObject *address) {
     }
     bool look_up = n && !numeric(s, n) && !(n == 11 && memcmp(s, "<broadcast>", 11) == 0);
     Py_DECREF(hold);
+    PyObject *port = PyTuple_GET_ITEM(address, 1);
+    if (look_up && !PyLong_Check(port)) { /* as the call says it, before it looks up the name */
+        PyErr_Format(PyExc_TypeError, "'%.200s' object cannot be interpreted as an integer", Py_TYPE(port)->tp_name);
+        return -1;
+    }
     return look_up ? addressed(op, sock, address) : 0;
+}
+
+/* The address as the call shall get it, a new reference: what is asked of it is asked once. A port is made an int, a host the
+ * text that is looked up. What is no address of its kind stays as it is: the call says so in its own words. NULL with an
+ * exception. */
+PyObject *psb_net_address(PyObject *sock, PyObject *address) {
+    if (!psb.enforce || !is_socket(sock) || !PyTuple_Check(address) || PyTuple_GET_SIZE(address) < 2 ||
+        (((socket_head *)sock)->family != AF_INET && ((socket_head *)sock)->family != AF_INET6))
+        return Py_NewRef(address);
+    PyObject *host = PyTuple_GET_ITEM(address, 0), *port = PyTuple_GET_ITEM(address, 1), *plain = NULL, *number = NULL, *exact = NULL;
+    if (PyUnicode_Check(host) && !PyUnicode_IS_ASCII(host))
+        plain = PyUnicode_AsEncodedString(host, "idna", NULL);
+    else if (PyByteArray_Check(host))
+        plain = PyBytes_FromObject(host);
+    else
+        plain = Py_NewRef(host);
+    if (plain)
+        number = PyLong_Check(port) || !PyIndex_Check(port) ? Py_NewRef(port) : PyNumber_Index(port);
+    if (number && plain == host && number == port)
+        exact = Py_NewRef(address);
+    else if (number && (exact = PyTuple_New(PyTuple_GET_SIZE(address)))) {
+        PyTuple_SET_ITEM(exact, 0, Py_NewRef(plain));
+        PyTuple_SET_ITEM(exact, 1, Py_NewRef(number));
+        for (Py_ssize_t i = 2; i < PyTuple_GET_SIZE(address); i++)
+            PyTuple_SET_ITEM(exact, i, Py_NewRef(PyTuple_GET_ITEM(address, i)));
+    }
+    Py_XDECREF(plain);
+    Py_XDECREF(number);
+    return exact;
 }
 
 int psb_net_listen(PyObject *sock) {

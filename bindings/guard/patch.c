@@ -149,7 +149,6 @@ int psb_patch(PyMethodDef *def, enum psb_door_kind kind, int call, const char *s
     for (int i = 0; i < used && !known && convention >= 0; i++)
         known = def->ml_meth == trampolines[i][convention];
     if (convention < 0 || used == SLOTS) {
-        PyErr_Format(PyExc_RuntimeError, "pysandboxes: %.100s() cannot be guarded in this Python", def->ml_name);
         rc = -1;
     } else if (!known) {
         slots[used].c = def->ml_meth;
@@ -159,5 +158,7 @@ int psb_patch(PyMethodDef *def, enum psb_door_kind kind, int call, const char *s
         used++;
     }
     psb_unlock();
+    if (rc < 0) /* with the lock given back: making the exception may run the collector */
+        PyErr_Format(PyExc_RuntimeError, "pysandboxes: %.100s() cannot be guarded in this Python", def->ml_name);
     return rc;
 }

@@ -191,10 +191,12 @@ PyObject *psb_call_file(PSB_CALL) {
         ok = judge_path(door, &c, n, kwnames, &opens);
     PyObject *result = NULL;
     if (ok) {
-        if (opens)
-            psb_judged_open = c.args[place(n, kwnames, 0, "path")];
-        result = psb_call_original(original, c.args, n, kwnames);
-        psb_judged_open = NULL;
+        Py_ssize_t at = opens ? place(n, kwnames, 0, "path") : -1; /* the event knows its path by being nobody else's object */
+        if (!opens || put(&c, at, psb_own_copy(c.args[at]))) {
+            psb_judged_open = opens ? c.args[at] : NULL;
+            result = psb_call_original(original, c.args, n, kwnames);
+            psb_judged_open = NULL;
+        }
     } else if (answers_no(door)) {
         PyErr_Clear();
         result = Py_NewRef(Py_False);
