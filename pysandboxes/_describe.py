@@ -49,8 +49,11 @@ class Describer:
         self.seen.add(id(exc))
         kind = type(exc)
         module = kind.__module__
-        own = getattr(exc, "denials", None)
-        records = list(own)[:MAX_DENIALS] if isinstance(own, (list, tuple)) else []
+        records: list[Any] = []
+        for name in ("denials", "__sandbox_denials__"):  # _exceptions.CARRIED
+            own = getattr(exc, name, None)
+            if isinstance(own, (list, tuple)):
+                records += [record for record in own[:MAX_DENIALS] if record not in records][: MAX_DENIALS - len(records)]
         more = [record for record in denials or () if record not in records]
         records += more[max(0, len(more) + len(records) - MAX_DENIALS) :]  # the newest tell best why it failed
         notes = getattr(exc, "__notes__", ())

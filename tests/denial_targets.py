@@ -18,6 +18,8 @@ HIDDEN = "/etc/shadow"
 #: Nothing listens there, and no rule of the tests allows it.
 HOST, PORT = "127.0.0.1", 9
 URL = f"http://{HOST}:{PORT}/"
+#: No rule of the tests hands it on.
+VARIABLE = "PYSANDBOXES_TEST_NOT_THERE"
 FILE, NET = HIDDEN, f"{HOST}:{PORT}"
 
 
@@ -229,6 +231,12 @@ def sqlalchemy_error() -> None:
     create_engine(f"sqlite:///{HIDDEN}").connect()
 
 
+def missing_variable() -> None:
+    import os
+
+    os.environ[VARIABLE]
+
+
 def asyncio_addresses() -> None:
     import asyncio
     import socket
@@ -284,6 +292,7 @@ CASES: dict[Callable[[], None], tuple[str, str, bool]] = {
     requests_with_retries: ("ConnectionError", NET, True),
     aiohttp_error: ("ClientConnectorError", NET, True),
     sqlalchemy_error: ("OperationalError", FILE, True),
+    missing_variable: ("KeyError", VARIABLE, True),
     asyncio_addresses: ("OSError", NET, True),
     task_group: ("ExceptionGroup", FILE, True),
 }

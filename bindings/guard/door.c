@@ -63,11 +63,6 @@ static PyObject *call_semaphore(PSB_CALL) {
     return psb_call_original(original, args, n, kwnames);
 }
 
-static PyObject *call_env(PSB_CALL) {
-    (void)door;
-    return n >= 2 && psb_env_read(args[1]) < 0 ? NULL : psb_call_original(original, args, n, kwnames);
-}
-
 /* A sensitive function: judged here, then its category carries to the doors behind it. */
 static PyObject *judged(PSB_CALL, psb_pass pass) {
     if (psb_call_check(door->call, door->name) < 0)
@@ -90,7 +85,7 @@ static PyObject *call_hand_on(PSB_CALL) {
 static const psb_pass PASS[] = {
     [DOOR_CALL] = call_call,
     [DOOR_FILE] = psb_call_file,
-    [DOOR_ENV] = call_env,
+    [DOOR_ENV] = psb_call_env,
     [DOOR_FORK_EXEC] = call_fork_exec,
     [DOOR_IMPORT] = psb_import_call,
     [DOOR_FIND_AND_LOAD] = psb_find_and_load,

@@ -215,9 +215,8 @@ done:
 }
 
 /* Whether or not it can be told, the error stays what it is. */
-int psb_carry(PyObject *error, PyObject *refusal) {
-    PyObject *text = PyObject_GetAttrString(refusal, "text"), *own = PyObject_GetAttrString(refusal, "denials"), *all = NULL;
-    PyObject *done = NULL;
+static int carry(PyObject *error, PyObject *text, PyObject *own) {
+    PyObject *all = NULL, *done = NULL;
     if (text && own) {
         all = PyObject_GetAttrString(error, "__sandbox_denials__"); /* _exceptions.CARRIED */
         PyErr_Clear();
@@ -232,4 +231,22 @@ int psb_carry(PyObject *error, PyObject *refusal) {
     Py_XDECREF(text);
     Py_XDECREF(done);
     return done ? 0 : -1;
+}
+
+int psb_carry(PyObject *error, PyObject *refusal) {
+    PyObject *text = PyObject_GetAttrString(refusal, "text");
+    return carry(error, text, text ? PyObject_GetAttrString(refusal, "denials") : NULL);
+}
+
+int psb_carry_answer(PyObject *error, const psb_answer *a) {
+    char site[512];
+    psb_site(site, sizeof site);
+    PyObject *text = PyUnicode_DecodeUTF8(a->message.s, (Py_ssize_t)a->message.n, "replace");
+    PyObject *denial = text && a->denial ? psb_denial_map(a->denial, (size_t)(a->denial_end - a->denial), site) : NULL;
+    PyObject *own = denial ? PyList_New(1) : NULL;
+    if (own)
+        PyList_SET_ITEM(own, 0, denial);
+    else
+        Py_XDECREF(denial);
+    return carry(error, text, own);
 }

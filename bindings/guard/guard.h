@@ -171,6 +171,7 @@ int psb_fd_high(int fd); /* moves fd out of the program's way; the new number */
 PyObject *psb_exception_class(const char *name); /* borrowed, or NULL with an exception */
 int psb_raise(psb_answer *a, PyObject *subject); /* -1 with the exception set; frees a */
 int psb_carry(PyObject *error, PyObject *refusal); /* another exception tells of a refusal: as a note and as its denials */
+int psb_carry_answer(PyObject *error, const psb_answer *a); /* the same of an answer that raised nothing and is not recorded */
 extern const char *const psb_exception_names[];
 
 /* ---- denials.c: what this process was refused ------------------------------------------------------------------ */
@@ -317,12 +318,12 @@ PyObject *psb_close(PSB_CALL);
 PyObject *psb_closerange(PSB_CALL);
 PyObject *psb_sql_call(PSB_CALL);
 PyObject *psb_dbm_open(PSB_CALL);
+PyObject *psb_call_env(PSB_CALL);
 PyObject *psb_hand_on(PSB_CALL);
 PyObject *psb_exec_environment(PyObject *given);
 PyObject *psb_load_code(PSB_CALL);
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
-int psb_env_read(PyObject *key);
 
 /* ---- channel.c, channel_send.c --------------------------------------------------------------------------------------------------- */
 

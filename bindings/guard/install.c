@@ -132,7 +132,7 @@ static int install(const char *m, PyObject *module) {
         return -1;
     if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(m, module, "socket.__init__", DOOR_SOCKET, -1, NULL) < 0)
         return -1;
-    if (psb.learn && strcmp(m, "os") == 0 && replace_path(m, module, "_Environ.__getitem__", DOOR_ENV, -1, NULL) < 0)
+    if (strcmp(m, "os") == 0 && replace_path(m, module, "_Environ.__getitem__", DOOR_ENV, -1, NULL) < 0)
         return -1;
     if (strcmp(m, "multiprocessing.synchronize") == 0 && replace_path(m, module, "SemLock.__init__", DOOR_SEMAPHORE, -1, NULL) < 0)
         return -1;
@@ -200,37 +200,5 @@ int psb_install_base(void) {
         PyErr_SetString(PyExc_RuntimeError, "pysandboxes: the guard could not put its shims in");
         return -1;
     }
-    return 0;
-}
-
-/* ---- os.environ in a learning run ---- */
-
-int psb_env_read(PyObject *key) {
-    /* What walks or copies the whole mapping asks for every name; only a read of one name is a need. Within the mapping's
-     * own code the function tells them apart, elsewhere `environ[name]` is written as a subscript. */
-    static const char *const mapping[] = {"os.py", "<frozen os>", "_collections_abc.py", "<frozen _collections_abc>", NULL};
-    static const char *const single[] = {"get", "__contains__", "getenv", "getenvb", "setdefault", "pop", NULL};
-    if (psb.phase == PSB_PHASE_BOOT) /* site's own interest */
-        return 0;
-    if (psb_frame_in(mapping) ? !psb_frame_function(single) : !psb_frame_subscripts())
-        return 0;
-    PyObject *b = PyUnicode_Check(key) ? PyUnicode_EncodeFSDefault(key) : PyBytes_Check(key) ? Py_NewRef(key) : NULL;
-    if (!b) {
-        PyErr_Clear();
-        return 0;
-    }
-    const char *s = PyBytes_AS_STRING(b);
-    size_t n = (size_t)PyBytes_GET_SIZE(b);
-    if (!psb_seen('e', s, n)) {
-        psb_remember('e', s, n);
-        char site[512];
-        size_t sn = psb_site(site, sizeof site);
-        mp_writer w = {0};
-        psb_question(&w, "learn-env", 2, false);
-        mp_bin(&w, s, n);
-        mp_str(&w, site, sn);
-        psb_tell(&w);
-    }
-    Py_DECREF(b);
     return 0;
 }

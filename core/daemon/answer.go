@@ -27,6 +27,7 @@ var refusals = map[wire.Op]refusal{
 	wire.OpCall:   {wire.ExcAPIPermission, syscall.EPERM},
 	wire.OpNet:    {wire.ExcConnectionRefused, syscall.ECONNREFUSED},
 	wire.OpEval:   {wire.ExcEvalPermission, syscall.EPERM},
+	wire.OpEnv:    {wire.ExcSandBox, 0}, // raised nowhere: the KeyError of the program carries it
 }
 
 // answer decides a question of one of the families.
@@ -81,6 +82,8 @@ func (j *judge) decide(q wire.Question) policy.Decision {
 		return j.policy.Net(policy.NetQuestion{Op: q.NetOp, Proto: proto, Host: q.Host, Port: q.Port})
 	case wire.OpEval:
 		return j.policy.Eval(q.Kind)
+	case wire.OpEnv:
+		return j.policy.Env(q.Name)
 	}
 	return policy.Decision{}
 }

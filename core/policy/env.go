@@ -117,7 +117,7 @@ func (p *Policy) Environ() []string { return slices.Clone(p.env.values) }
 // Env says whether the rules hand a variable of the host on, set there or not.
 func (p *Policy) Env(name string) Decision {
 	if n := p.env.removedBy(name); n > 0 {
-		return p.refuse("env", "getenv", name, "the variable "+name, n)
+		return p.refuse("env", "getenv", name, "the variable "+safe(name), n)
 	}
 	if v, ok := p.env.names[name]; ok {
 		return p.allow("env", "getenv", name, v.line)
@@ -127,7 +127,7 @@ func (p *Policy) Env(name string) Decision {
 			return p.allow("env", "getenv", name, a.line)
 		}
 	}
-	d := p.refuse("env", "getenv", name, "the variable "+name, 0)
+	d := p.refuse("env", "getenv", name, "the variable "+safe(name), 0)
 	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == "" && name != "" {
 		d.Add = []string{"env=" + name + "=${" + name + "}"}
 	} else {

@@ -19,6 +19,7 @@ const (
 	OpCall     Op = "call"
 	OpNet      Op = "net"
 	OpEval     Op = "eval"
+	OpEnv      Op = "env"
 	OpLearn    Op = "learn"
 	OpLearnEnv Op = "learn-env"
 	OpNote     Op = "note"
@@ -46,7 +47,7 @@ type Question struct {
 	Via   string // file: the path whose link leads to Path, "" usually
 	Event string // file, call
 
-	Name string // import, learn-env
+	Name string // import, env, learn-env
 	Hint string // import: a file that exists but may not be read, "" usually
 
 	Names []string // call: outermost function first
@@ -92,6 +93,9 @@ var subjects = map[Op]subject{
 	OpEval: {1,
 		func(r *reader, q *Question) { q.Kind = r.oneOf("kind", "eval", "exec", "compile") },
 		func(w *writer, q *Question) { w.str(q.Kind) }},
+	OpEnv: {1,
+		func(r *reader, q *Question) { q.Name = r.bytes("name", maxName) },
+		func(w *writer, q *Question) { w.bin(q.Name) }},
 }
 
 func readFile(r *reader, q *Question) {
@@ -109,6 +113,8 @@ func observed(family Op) (subject, bool) {
 		return subject{1,
 			func(r *reader, q *Question) { q.Name = r.loose("name", maxName) },
 			func(w *writer, q *Question) { w.str(q.Name) }}, true
+	case OpEnv: // has a message of its own
+		return subject{}, false
 	}
 	s, known := subjects[family]
 	return s, known
