@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/pysandboxes/pysandboxes/providers/cgroup"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
 
@@ -48,7 +49,7 @@ func fork(r launch) (l launched) {
 }
 
 // makeInit starts the init program with these descriptors as 0, 1, 2, …; the pidfd is close-on-exec.
-func makeInit(c Child, files []*os.File) (pid, pidfd int, err error) {
+func makeInit(c Child, files []*os.File, group *cgroup.Group) (pid, pidfd int, err error) {
 	// No defer of the parent's copies here: their owner closes them.
 	fds := make([]uintptr, len(files))
 	for i, f := range files {
@@ -63,6 +64,9 @@ func makeInit(c Child, files []*os.File) (pid, pidfd int, err error) {
 		Env:   []string{}, // nothing of the user's reaches init; nil would be our own
 		Files: fds,
 		Sys:   &syscall.SysProcAttr{Setsid: c.Setsid, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd},
+	}
+	if group != nil {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, group.FD()
 	}
 	done := make(chan launched, 1)
 	launcher() <- launch{c.InitPath, attr, done}

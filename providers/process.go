@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/providers/cgroup"
 )
 
 // Status is how a process ended.
@@ -35,6 +37,10 @@ type Process struct {
 	denials chan NativeDenial
 	execs   *execAnswers // nil: exec is not notified
 
+	group       *cgroup.Group // nil: none
+	cpu         time.Duration // used, with what it waited for; stands after done
+	outOfMemory bool          // the kernel killed in the group because memory ran out; stands after done
+
 	mu    sync.Mutex
 	pidfd int // -1 once reaped
 }
@@ -56,6 +62,18 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) Wait() (Status, error) {
 	<-p.done
 	return p.status, p.err
+}
+
+// CPUTime is the processor time that it had used at its end, with that of its own children which it had waited for.
+func (p *Process) CPUTime() time.Duration {
+	<-p.done
+	return p.cpu
+}
+
+// OutOfMemory reports whether the kernel ended it because its control group was out of memory. Without one it cannot be told.
+func (p *Process) OutOfMemory() bool {
+	<-p.done
+	return p.outOfMemory
 }
 
 // Signal sends a signal. os.ErrProcessDone after the end: the number may be another's by then.
@@ -84,8 +102,8 @@ func (p *Process) Kill() error {
 }
 
 // watch takes over a new child: from here on exactly one waiter reaps it.
-func watch(pid, pidfd int) (*Process, error) {
-	p := &Process{pid: pid, pidfd: pidfd, done: make(chan struct{}), denials: make(chan NativeDenial, 64)}
+func watch(pid, pidfd int, group *cgroup.Group) (*Process, error) {
+	p := &Process{pid: pid, pidfd: pidfd, group: group, done: make(chan struct{}), denials: make(chan NativeDenial, 64)}
 	// A second descriptor for the runtime's poller, so that the watch costs no thread: nonblocking is what makes
 	// the poller take it.
 	fd, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)
@@ -132,8 +150,9 @@ func awaitReadable(f *os.File) error {
 // reap collects the status, which also frees the process number.
 func (p *Process) reap() {
 	var info childInfo
+	var used unix.Rusage
 	for {
-		err := waitPidfd(p.pidfd, &info, unix.WEXITED)
+		err := waitPidfd(p.pidfd, &info, unix.WEXITED, &used)
 		switch err {
 		case unix.EINTR:
 			continue
@@ -141,6 +160,7 @@ func (p *Process) reap() {
 			unix.Poll([]unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}, -1)
 			continue
 		case nil:
+			p.cpu = time.Duration(used.Utime.Nano() + used.Stime.Nano())
 			p.finish(info.decode(), nil)
 		case unix.ECHILD:
 			// The application waits for any child (os.wait) and got there first.
@@ -161,6 +181,10 @@ func (p *Process) finish(s Status, err error) {
 	}
 	unix.Close(p.pidfd)
 	p.pidfd = -1
+	if p.group != nil {
+		p.outOfMemory = p.group.OutOfMemory()
+		p.group.End() // with what the program left behind in it
+	}
 	p.status, p.err = s, err
 	close(p.done)
 }

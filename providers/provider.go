@@ -18,4 +18,5 @@ type (
 	Gap      = contract.Gap
 	Child    = contract.Child
 	Command  = contract.Command
+	Limits   = contract.Limits
 )

@@ -43,17 +43,28 @@ func start(cmd Command) (_ *Process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	pid, pidfd, err := makeInit(c, files)
+	group, err := cmd.Limits.MakeGroup()
 	if err != nil {
+		return nil, err
+	}
+	pid, pidfd, err := makeInit(c, files, group)
+	if err != nil {
+		if group != nil {
+			group.End()
+		}
 		return nil, err
 	}
 	// The child's ends are the child's alone from here on: the end of the stream must show.
 	opened.childEnds()
-	p, err := watch(pid, pidfd)
+	p, err := watch(pid, pidfd, group)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.handshake(control); err != nil {
+	err = p.handshake(control)
+	if err == nil && group != nil {
+		err = group.BoundProcesses()
+	}
+	if err != nil {
 		p.Kill()
 		p.Wait() // the error in hand says more than the signal
 		p.stopAnswering()
@@ -79,7 +90,7 @@ func descriptors(cmd Command, o *owned) (files []*os.File, control int, err erro
 	p := plan.Plan{
 		Version: plan.Version, Parent: os.Getpid(),
 		Path: path, Argv: c.Argv, Env: env,
-		Limits: cmd.Limits, Boundary: cmd.Boundary,
+		Limits: cmd.Limits.Limits, Boundary: cmd.Boundary,
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -161,7 +161,7 @@ func TestFolderAndSession(t *testing.T) {
 func TestLimits(t *testing.T) {
 	everyone(t)
 	for name, c := range commands(t, "files", "cpu", "data", "core") {
-		c.Limits = plan.Limits{OpenFiles: 33, CPUSeconds: 5, Data: 1 << 30}
+		c.Limits.Limits = plan.Limits{OpenFiles: 33, CPUSeconds: 5, Data: 1 << 30}
 		got, _ := outcome(t, c)
 		assert.Equal(t, map[string]string{"files": "33/33", "cpu": "5/6", "data": "1073741824/1073741824", "core": "0/0"}, got, name)
 	}

@@ -33,9 +33,9 @@ func (c childInfo) decode() Status {
 	return Status{Code: int(c.status)}
 }
 
-// waitPidfd waits for the one child that the descriptor names.
-func waitPidfd(pidfd int, info *childInfo, options int) error {
-	_, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_PIDFD, uintptr(pidfd), uintptr(unsafe.Pointer(info)), uintptr(options), 0, 0)
+// waitPidfd waits for the one child that the descriptor names. used may be nil.
+func waitPidfd(pidfd int, info *childInfo, options int, used *unix.Rusage) error {
+	_, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_PIDFD, uintptr(pidfd), uintptr(unsafe.Pointer(info)), uintptr(options), uintptr(unsafe.Pointer(used)), 0)
 	if e != 0 {
 		return e
 	}

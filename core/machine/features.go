@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	cgroups "github.com/pysandboxes/pysandboxes/providers/cgroup"
 )
 
 // Feature is one thing that a kernel may offer.
@@ -30,7 +32,7 @@ var probes = []struct {
 	{"seccomp notifications", "starting programs is decided by the supervisor", seccompAction(unix.SECCOMP_RET_USER_NOTIF, "user_notif")},
 	{"user namespaces", "namespace providers without a privilege", userNamespaces},
 	{"pidfd_getfd", "the supervisor acts on a sandbox's own sockets; containers often refuse it", pidfdGetfd},
-	{"cgroup v2", "limits of memory and processes for a whole tree; without it they are partial", cgroup},
+	{"cgroup v2", "limit-memory and limit-processes hold the whole sandbox; without it limit-memory holds each process by itself and misses shared memory, limit-processes counts the user's other processes and spares root", cgroup},
 	{"kvm", "a fast microVM (qemu provider)", device("/dev/kvm")},
 	{"tun", "a network of a namespace's own", device("/dev/net/tun")},
 }
@@ -110,17 +112,11 @@ func pidfdGetfd() (bool, string) {
 }
 
 func cgroup() (bool, string) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs("/sys/fs/cgroup", &fs); err != nil {
-		return false, err.Error()
+	place, err := cgroups.Probe()
+	if err != nil {
+		return false, err.Error() + ". " + cgroups.How
 	}
-	if fs.Type != unix.CGROUP2_SUPER_MAGIC {
-		return false, "not mounted at /sys/fs/cgroup"
-	}
-	if unix.Access("/sys/fs/cgroup/cgroup.procs", unix.W_OK) != nil {
-		return false, "mounted, not writable by this user"
-	}
-	return true, "writable"
+	return true, "beneath " + place
 }
 
 func device(path string) func() (bool, string) {

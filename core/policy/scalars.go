@@ -11,6 +11,7 @@ import (
 type scalars struct {
 	switches Switches
 	limits   Limits
+	bounds   map[string]profile.Rule      // the lines that set limits, by key
 	options  map[string]map[string]string // provider, key
 	guarded  bool                         // some eval-* key stands in the profile
 }
@@ -21,6 +22,7 @@ func (c *compiler) finishScalars() error {
 	s := &c.scalars
 	s.switches = Switches{PySandbox: true, OSSandbox: "auto", ResultMode: "data-only", ResultGuard: true, Locked: c.profile.Locked}
 	s.limits.Result = defaultResult
+	s.bounds = map[string]profile.Rule{}
 	for key, set := range map[string]func(r *profile.Rule){
 		"py-sandbox":          func(r *profile.Rule) { s.switches.PySandbox, _ = profile.ParseBool(r.Value) },
 		"os-sandbox":          func(r *profile.Rule) { s.switches.OSSandbox, s.switches.OSSandboxPos = r.Value, r.Pos },
@@ -35,8 +37,13 @@ func (c *compiler) finishScalars() error {
 		"limit-processes":     count(&s.limits.Processes),
 		"limit-open-files":    count(&s.limits.OpenFiles),
 	} {
-		if r, ok := c.profile.Scalar(key); ok {
-			set(&r)
+		r, ok := c.profile.Scalar(key)
+		if !ok {
+			continue
+		}
+		set(&r)
+		if profile.FamilyOf(key) == profile.FamilyLimits {
+			s.bounds[key] = r
 		}
 	}
 	for i := range c.profile.Rules {
@@ -86,6 +93,19 @@ func (p *Policy) Switches() Switches { return p.scalars.switches }
 
 // Limits returns the bounds of the child.
 func (p *Policy) Limits() Limits { return p.scalars.limits }
+
+// LimitRule gives the line that sets a limit and where it stands, as messages name it: `limit-memory=64MB, .py-sandboxes:12`.
+// It is "" where no line sets it.
+func (p *Policy) LimitRule(key string) string {
+	r, set := p.scalars.bounds[key]
+	if !set {
+		return ""
+	}
+	return key + "=" + r.Value + ", " + r.Pos.String()
+}
+
+// LimitPosition is where the line that sets a limit stands; zero where none does.
+func (p *Policy) LimitPosition(key string) profile.Position { return p.scalars.bounds[key].Pos }
 
 // Options returns the keys of one provider.
 func (p *Policy) Options(provider string) map[string]string {

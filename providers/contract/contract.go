@@ -63,7 +63,7 @@ type Child struct {
 type Command struct {
 	Provider string
 	Child    Child
-	Limits   plan.Limits
+	Limits   Limits
 	Boundary *plan.Boundary // nil: no kernel boundary
 	Gaps     []Gap          // what the provider cannot hold of this policy
 }

@@ -51,9 +51,6 @@ func run() error {
 	if err := inheritOnly(p.Keep); err != nil {
 		return err
 	}
-	if err := limit(p.Limits); err != nil {
-		return err
-	}
 	var notes []string
 	if b := p.Boundary; b != nil {
 		if notes, err = confine(b); err != nil {
@@ -62,6 +59,10 @@ func run() error {
 	}
 	// Changes of credentials can disarm the signal.
 	if err := endWithParent(p.Parent); err != nil {
+		return err
+	}
+	// Last: this program's own runtime has threads and maps far more than an interpreter.
+	if err := limit(p.Limits); err != nil {
 		return err
 	}
 	if err := plan.Send(plan.FDControl, plan.Message{Kind: plan.Ready, Notes: notes}); err != nil {

@@ -144,6 +144,17 @@ var operations = map[string]func(arg string) string{
 			_ = n
 		}
 	},
+	"eat": func(string) string {
+		for {
+			data, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+			if err != nil {
+				return result(err)
+			}
+			for i := range data {
+				data[i] = 1
+			}
+		}
+	},
 	"wait": func(string) string {
 		fmt.Println("waiting")
 		_, err := io.Copy(io.Discard, os.Stdin)
