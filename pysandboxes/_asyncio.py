@@ -37,7 +37,7 @@ class Pump:
         for fd in self._fds:
             loop.add_reader(fd, self._ready)
 
-    async def perform(self, payload: bytes, name: str, timeout: float | None) -> Reply:
+    async def perform(self, payload: bytes, name: str, timeout: float | None, rule: str = "") -> Reply:
         """Send a call and wait for what comes of it; cancelling the task cancels the call in the sandbox."""
         try:
             call_id = _core.call_begin(self._handle, payload, True)
@@ -49,7 +49,7 @@ class Pump:
         self._waiting[call_id] = (future, Reply())
         timer: asyncio.TimerHandle | None = None
         if timeout is not None:
-            timer = self._loop.call_later(timeout, _expire, future, timed_out(name, timeout))
+            timer = self._loop.call_later(timeout, _expire, future, timed_out(name, timeout, rule))
         try:
             # What came in while the call was written is here already, and what could not be written has to be.
             self._ready()

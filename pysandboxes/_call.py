@@ -47,8 +47,8 @@ def _kind(value: object) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def perform(handle: int, payload: bytes, name: str, timeout: float | None) -> Reply:
-    """Send a call and wait for what comes of it; ``timeout`` in seconds, None waits for ever.
+def perform(handle: int, payload: bytes, name: str, timeout: float | None, rule: str = "") -> Reply:
+    """Send a call and wait for what comes of it; ``timeout`` in seconds, None waits for ever; ``rule`` is its line.
 
     Whatever interrupts the wait (Ctrl-C, a failing ``sys.stdout``) cancels the call in the sandbox.
     """
@@ -60,7 +60,7 @@ def perform(handle: int, payload: bytes, name: str, timeout: float | None) -> Re
             wait = -1.0 if deadline is None else max(0.0, deadline - monotonic())
             event = _core.call_next(handle, call_id, wait)
             if event is None:
-                raise timed_out(name, timeout)
+                raise timed_out(name, timeout, rule)
             if reply.take(*event):
                 break
     except BaseException as exc:
@@ -170,8 +170,8 @@ def cancel(handle: int, call_id: int) -> None:
         return
 
 
-def timed_out(name: str, timeout: float | None) -> SandBoxTimeoutError:
-    return SandBoxTimeoutError(f"{name} has not answered within {timeout:g} s (@sandbox(timeout={timeout:g}))")
+def timed_out(name: str, timeout: float | None, rule: str) -> SandBoxTimeoutError:
+    return SandBoxTimeoutError(f"{name} has not answered within {timeout:g} s ({rule or f'@sandbox(timeout={timeout:g})'})")
 
 
 def failure(exc: RuntimeError) -> SandBoxError:

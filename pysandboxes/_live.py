@@ -57,6 +57,7 @@ class Live:
         self._pumps_lock = allocate_lock()
         #: Seconds that the profile's call-timeout gives a call whose function names none.
         self._call_timeout: float | None = None
+        self._call_timeout_rule = ""
 
     # ---- life -----------------------------------------------------------------------------------------------------
 
@@ -78,7 +79,9 @@ class Live:
                 generation = self.native.ensure()
             if generation != self._generation:
                 self._drop_pumps()
-                self._call_timeout = self.native.stats().get("call_timeout") or None
+                stats = self.native.stats()
+                self._call_timeout = stats.get("call_timeout") or None
+                self._call_timeout_rule = str(stats.get("call_timeout_rule", ""))
                 if self._init_fn is not None:
                     payload = payload_of(*named(self._init_fn), (), {})
                     perform(self.handle, payload, "init_fn", None).outcome()
@@ -163,9 +166,9 @@ class Live:
         attempts = Attempts(idempotent)
         while True:
             generation = self._generation
-            limit = self._call_timeout if timeout is None else timeout
+            limit, rule = (self._call_timeout, self._call_timeout_rule) if timeout is None else (timeout, "")
             try:
-                return perform(self.handle, payload, name, limit)
+                return perform(self.handle, payload, name, limit, rule)
             except SandBoxProtocolError as exc:
                 self._died(generation)
                 delay = attempts.after(exc)
@@ -185,9 +188,9 @@ class Live:
             if not self._ready or self.forked or not self.open:
                 await loop.run_in_executor(None, self.start)
             generation = self._generation
-            limit = self._call_timeout if timeout is None else timeout
+            limit, rule = (self._call_timeout, self._call_timeout_rule) if timeout is None else (timeout, "")
             try:
-                return await self._pump(loop).perform(payload, name, limit)
+                return await self._pump(loop).perform(payload, name, limit, rule)
             except SandBoxProtocolError as exc:
                 self._died(generation)
                 delay = attempts.after(exc)

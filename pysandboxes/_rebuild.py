@@ -57,6 +57,9 @@ def _build(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, 
     for note in _list(descriptor, "notes"):
         if isinstance(note, str):
             BaseException.add_note(exc, note)
+    limit = descriptor.get("limit")
+    if isinstance(limit, str):  # this side's own words (core/transport/bound.go)
+        BaseException.add_note(exc, limit)
     if depth < MAX_DEPTH:
         for name, attribute in (("cause", "__cause__"), ("context", "__context__")):
             linked = descriptor.get(name)

@@ -93,7 +93,7 @@ class Server:
                 if not spare:
                     self.add_worker()
                 if kind == CALL:
-                    Context().run(self.perform, call_id, payload or b"")
+                    Context().run(self.perform, call_id, payload)
                 elif kind == CANCEL:
                     self.cancel(call_id)
             except BaseException as exc:  # nothing may end a serving thread but the guard's word
@@ -123,7 +123,7 @@ class Server:
         except Exception as exc:
             _report("a further serving thread could not be started", exc)
 
-    def perform(self, call_id: int, payload: bytes) -> None:
+    def perform(self, call_id: int, payload: bytes | None) -> None:
         call = self.calls[call_id] = Call(call_id)
         if call_id in self.cancelled_early:
             self.cancelled_early.discard(call_id)
@@ -132,6 +132,8 @@ class Server:
             return
         outlet.set(call.outlet)
         try:
+            if payload is None:
+                raise MemoryError("the arguments of the call do not fit")
             module, call.name, args, kwargs = loads(payload)
             function = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
             self.forwarder.install()
@@ -149,6 +151,9 @@ class Server:
     def succeed(self, call: Call, value: object) -> None:
         try:
             data = dumps(value, 5)
+        except MemoryError as exc:
+            self.fail(call, exc)
+            return
         except BaseException as exc:
             self.fail(call, _unpicklable(call, value, exc))
             return

@@ -218,17 +218,19 @@ func (s *Sandbox) Provider() (string, error) {
 	return plan.Provider(), nil
 }
 
-// Stats gives counts as a JSON object: pid, provider, generation, starts, denials, last_death, begun, pending.
+// Stats gives counts as a JSON object: pid, provider, generation, starts, denials, last_death, begun, pending, call_timeout and its line.
 func (s *Sandbox) Stats() (string, error) {
 	var stats struct {
 		daemon.Stats
 		calls.Counts
 		LastDeath   border.Text `json:"last_death"`
 		CallTimeout float64     `json:"call_timeout"` // seconds; 0: no call-timeout rule
+		CallRule    border.Text `json:"call_timeout_rule"`
 	}
 	stats.Counts = s.Calls.Counts()
 	if plan := s.inForce(); plan != nil {
 		stats.CallTimeout = plan.Policy().Limits().CallTimeout.Seconds()
+		stats.CallRule = border.Text(plan.Policy().LimitRule("call-timeout"))
 	}
 	if live := s.now(); live != nil {
 		stats.Stats = live.Stats()

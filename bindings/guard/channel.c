@@ -230,9 +230,26 @@ typedef struct {
     uint8_t *buf;
     size_t len;
     int64_t id;
+    bool lost; /* there was no memory for it: the call is taken without its payload, and fails by that */
 } pieces;
 
-/* Reads one whole call. 1: *payload holds it; 0: closed; -1: interrupted. */
+/* Appends to a payload, or gives the whole of it up: a call that is too large for this process must not end it. */
+static void append(pieces *part, psb_text data) {
+    uint8_t *grown = NULL;
+    if (!part->lost && part->len + data.n <= PAYLOAD_MAX)
+        grown = realloc(part->buf, part->len + data.n + 1);
+    if (!grown) {
+        free(part->buf);
+        part->buf = NULL;
+        part->lost = true;
+        return;
+    }
+    memcpy(grown + part->len, data.s, data.n);
+    part->buf = grown;
+    part->len += data.n;
+}
+
+/* Reads one whole call. 1: *payload holds it, NULL where there was no memory for it; 0: closed; -1: interrupted. */
 static int read_frame(frame *f) {
     static pieces part; /* the reader's role guards it */
     for (;;) {
@@ -254,20 +271,15 @@ static int read_frame(frame *f) {
             free(body);
             return 0;
         }
-        if (f->kind == KIND_PIECE || part.buf) {
-            if (part.buf && part.id != f->id) { /* a CANCEL or STOP between the parts passes as it is */
+        if (f->kind == KIND_PIECE || part.id) {
+            if (part.id && part.id != f->id) { /* a CANCEL or STOP between the parts passes as it is */
                 f->payload = NULL;
                 f->size = 0;
                 free(body);
                 return 1;
             }
-            uint8_t *grown = part.len + data.n <= PAYLOAD_MAX ? realloc(part.buf, part.len + data.n + 1) : NULL;
-            if (!grown) {
-                free(body);
-                return 0;
-            }
-            memcpy(grown + part.len, data.s, data.n);
-            part = (pieces){grown, part.len + data.n, f->id};
+            part.id = f->id;
+            append(&part, data);
             free(body);
             if (f->kind == KIND_PIECE)
                 continue;
@@ -315,9 +327,13 @@ PyObject *psb_channel_recv(void) {
         if (rc < 0 && PyErr_CheckSignals() < 0)
             return NULL;
     }
-    PyObject *bytes = f.payload ? PyBytes_FromStringAndSize((char *)f.payload, (Py_ssize_t)f.size) : Py_NewRef(Py_None);
+    PyObject *bytes = f.payload ? PyBytes_FromStringAndSize((char *)f.payload, (Py_ssize_t)f.size) : NULL;
     free(f.payload);
-    return bytes ? Py_BuildValue("iLNO", (int)f.kind, (long long)f.id, bytes, spare ? Py_True : Py_False) : NULL;
+    if (!bytes) { /* no memory: the call has to be answered all the same */
+        PyErr_Clear();
+        bytes = Py_NewRef(Py_None);
+    }
+    return Py_BuildValue("iLNO", (int)f.kind, (long long)f.id, bytes, spare ? Py_True : Py_False);
 }
 
 /* Opens the channel and says READY: from here on calls are taken. 0, or -1 with an exception. */

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,14 +26,17 @@ type Child struct {
 	process *providers.Process
 	server  *server
 	denials *denials
+	held    bounds
+	limits  providers.Limits
 	conn    *transport.Conn // nil without calls
 
 	done   chan struct{} // closed when the process ended and everything it sent was read
 	status providers.Status
 	err    error
 
-	stopping sync.Mutex // one Stop at a time
-	asked    bool       // an end was asked for; guarded by stopping
+	stopping sync.Mutex  // one Stop at a time
+	asked    bool        // an end was asked for; guarded by stopping
+	late     atomic.Bool // because a call was over its time
 }
 
 // Start is Prepare and [Plan.Start] in one.
@@ -113,13 +117,14 @@ func (c *Child) launch() error {
 		Guard: in.Guard, Preload: in.Preload, Setsid: p.spec.Setsid, InitPath: p.spec.InitPath,
 	})
 	if err == nil {
+		c.limits, c.held = command.Limits, boundsOf(p.policy, command.Limits)
 		c.process, err = providers.Start(command)
 	}
 	if err != nil {
 		return err
 	}
 	if p.spec.WithCalls {
-		if c.conn, err = connect(fds[1], p.policy, c.denials); err != nil {
+		if c.conn, err = connect(fds[1], p.policy, c.denials, c.held); err != nil {
 			_ = c.process.Kill()
 			_, _ = c.process.Wait()
 			return err
@@ -164,7 +169,7 @@ func (c *Child) greeting(ctx context.Context, patience time.Duration) error {
 			return err
 		default:
 		}
-		return &StartError{Status: c.status, Pid: c.Pid()}
+		return &StartError{Status: c.status, Pid: c.Pid(), Limit: c.held.nearStart()}
 	case <-timer.C:
 		return &StartError{Pid: c.Pid(), Patience: patience}
 	case <-ctx.Done():

@@ -11,11 +11,11 @@ import (
 )
 
 // connect hands our end of the call socket to the transport, which owns it from here on.
-func connect(fd int, pol *policy.Policy, made *denials) (*transport.Conn, error) {
+func connect(fd int, pol *policy.Policy, made *denials, held bounds) (*transport.Conn, error) {
 	switches, limits := pol.Switches(), pol.Limits()
 	return transport.New(fd, transport.Options{
 		Mode: unpickle.Mode(switches.ResultMode), Guard: switches.ResultGuard, MaxResult: limits.Result, Version: wire.Version,
-		Vouch: made.vouch,
+		ResultRule: pol.LimitRule("limit-result"), Vouch: made.vouch, Bound: held.ofException,
 	})
 }
 

@@ -18,6 +18,7 @@ type StartError struct {
 	Pid      int
 	Status   providers.Status
 	Patience time.Duration // not zero: it kept silent for this long
+	Limit    string        // the lines of the profile that may be too little for an interpreter
 }
 
 func (e *StartError) Error() string {
@@ -28,24 +29,35 @@ func (e *StartError) Error() string {
 	case e.Status.Signal == 0 && e.Status.Code == guardFailed:
 		return "the sandbox did not start: its guard refused to run, its reason stands above on stderr"
 	}
-	return fmt.Sprintf("the sandbox did not start: the interpreter %s before its guard spoke\n"+
+	text := fmt.Sprintf("the sandbox did not start: the interpreter %s before its guard spoke\n"+
 		"Its own words, if any, stand above on stderr", outcome(e.Status))
+	if e.Limit != "" {
+		text += "\nIt may be too little for an interpreter: " + e.Limit
+	}
+	return text
 }
 
 // EndedError is a child that is gone, and how.
 type EndedError struct {
 	Pid    int
 	Status providers.Status
-	Err    error // the status could not be had
-	Asked  bool  // it was told to end
+	Err    error  // the status could not be had
+	Asked  bool   // it was told to end
+	Late   bool   // and that because a call was over its time
+	Limit  string // the line of the profile that ended it, where one did
 }
 
 func (e *EndedError) Error() string {
 	switch {
+	case e.Late:
+		return "the sandbox was ended: another of its calls was over its time"
 	case e.Asked:
 		return "the sandbox was stopped"
 	case e.Err != nil:
 		return fmt.Sprintf("the sandbox (process %d) is gone: %v", e.Pid, e.Err)
+	}
+	if e.Limit != "" {
+		return fmt.Sprintf("the sandbox (process %d) was ended by %s", e.Pid, e.Limit)
 	}
 	return fmt.Sprintf("the sandbox (process %d) %s%s", e.Pid, outcome(e.Status), hint(e.Status))
 }
@@ -67,7 +79,7 @@ func hint(s providers.Status) string {
 	case syscall.SIGABRT:
 		return ": native code gave up"
 	case syscall.SIGXCPU:
-		return ": limit-cpu was reached"
+		return ": the processor time that this process passes on was used up (ulimit -t)"
 	case syscall.SIGSYS:
 		return ": it made a system call that the sandbox does not allow"
 	}
@@ -88,5 +100,7 @@ func (c *Child) Ended() error {
 		asked = c.asked
 		c.stopping.Unlock()
 	}
-	return &EndedError{Pid: c.Pid(), Status: status, Err: err, Asked: asked}
+	return &EndedError{
+		Pid: c.Pid(), Status: status, Err: err, Asked: asked, Late: asked && c.late.Load(), Limit: c.held.ofEnd(c.process, status, c.limits),
+	}
 }

@@ -327,7 +327,7 @@ func TestAnUnaskedEndIsWorded(t *testing.T) {
 	for status, says := range map[providers.Status]string{
 		{Code: 3}:                 "ended with exit code 3",
 		{Signal: syscall.SIGSEGV}: "was killed by signal 11 (SIGSEGV): a fault in native code",
-		{Signal: syscall.SIGXCPU}: "was killed by signal 24 (SIGXCPU): limit-cpu was reached",
+		{Signal: syscall.SIGXCPU}: "was killed by signal 24 (SIGXCPU): the processor time that this process passes on was used up (ulimit -t)",
 		{Signal: syscall.SIGTERM}: "was killed by signal 15 (SIGTERM)",
 	} {
 		assert.EqualError(t, &EndedError{Pid: 7, Status: status}, "the sandbox (process 7) "+says)

@@ -172,6 +172,9 @@ func (s *Sandbox) Kill(generation int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.generation == generation {
+		if s.child != nil {
+			s.child.late.Store(true)
+		}
 		s.clear(false, 0)
 	}
 }

@@ -111,6 +111,10 @@ func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 	case err != nil:
 		return fail(stderr, exitStart, err)
 	case status.Signal != 0:
+		var ended *daemon.EndedError
+		if errors.As(c.Ended(), &ended) && ended.Limit != "" {
+			fmt.Fprintf(stderr, "python-sb: the program was ended by %s\n", ended.Limit)
+		}
 		dieBy(status.Signal)
 		return 128 + int(status.Signal)
 	}

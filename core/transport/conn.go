@@ -9,22 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/unpickle"
-	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
 // Options say what a connection lets through. Zero fields take the defaults named here.
 type Options struct {
-	Mode      unpickle.Mode               // of results; default DataOnly
-	Guard     bool                        // the gadget table of mode Objects
-	MaxResult int64                       // bytes of one result; default 256 MiB
-	MaxQueue  int64                       // bytes of output that one call may have unread before the child counts as hostile; default 64 MiB
-	Version   string                      // the product version that READY must name; "" accepts any
-	Grace     time.Duration               // how long calls wait after end of file for Fail to give the reason; default 1 s
-	Stray     func(kind int, data []byte) // output of no call (STDOUT, STDERR; LOG as JSON), on the reading thread; must not block
+	Mode       unpickle.Mode               // of results; default DataOnly
+	Guard      bool                        // the gadget table of mode Objects
+	MaxResult  int64                       // bytes of one result; default 256 MiB
+	ResultRule string                      // the line that sets it and its place, for its error
+	MaxQueue   int64                       // bytes of output that one call may have unread before the child counts as hostile; default 64 MiB
+	Version    string                      // the product version that READY must name; "" accepts any
+	Grace      time.Duration               // how long calls wait after end of file for Fail to give the reason; default 1 s
+	Stray      func(kind int, data []byte) // output of no call (STDOUT, STDERR; LOG as JSON), on the reading thread; must not block
 
 	// Vouch gives the refusal that a child tells of in the words in which it was made on this side; false: there was none. Without
 	// it no refusal is vouched for.
-	Vouch func(layer, family, op, subject string) (wire.Denial, bool)
+	Vouch vouchFunc
+
+	// Bound names the limit of the profile that an exception of this class and message comes from, or may come from; "" none. It is
+	// added to the descriptor as the field "limit", which no child can send.
+	Bound boundFunc
 }
 
 // slice is the longest time in one system call: a signal that came just before it began is seen after this.

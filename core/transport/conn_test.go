@@ -133,6 +133,7 @@ func TestResultOverLimit(t *testing.T) {
 	p.send(KindResult, other, pickled(nil))
 	_, err := last(c, id)
 	require.EqualError(t, err, "the result has 101000 bytes, more than the limit of 1000. Add:\n    limit-result=101000")
+	require.EqualError(t, &LimitError{Size: 5, Limit: 4, Rule: "limit-result=4, p:1"}, "the result has 5 bytes, more than the 4 of limit-result=4, p:1. Make that:\n    limit-result=5")
 	_, err = last(c, other)
 	require.NoError(t, err)
 }

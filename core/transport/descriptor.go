@@ -9,8 +9,6 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
-
-	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
 // Bounds of what a child says about an exception or a log record.
@@ -50,15 +48,16 @@ type transcriber struct {
 	dec    *msgpack.Decoder
 	out    bytes.Buffer
 	values int
-	vouch  func(layer, family, op, subject string) (wire.Denial, bool)
+	vouch  vouchFunc
 	told   int // denials so far
+	bound  boundFunc
 }
 
-func transcribe(data []byte, s shape, vouch func(layer, family, op, subject string) (wire.Denial, bool)) ([]byte, error) {
+func transcribe(data []byte, s shape, vouch vouchFunc, bound boundFunc) ([]byte, error) {
 	if len(data) > maxStructure {
 		return nil, fmt.Errorf("%d bytes (at most %d)", len(data), maxStructure)
 	}
-	t := transcriber{src: bytes.NewReader(data), vouch: vouch}
+	t := transcriber{src: bytes.NewReader(data), vouch: vouch, bound: bound}
 	t.dec = msgpack.NewDecoder(t.src)
 	if err := t.value(s, 0); err != nil {
 		return nil, err
@@ -73,8 +72,8 @@ func transcribe(data []byte, s shape, vouch func(layer, family, op, subject stri
 }
 
 // exceptionJSON decodes an exception's descriptor.
-func exceptionJSON(data []byte, vouch func(layer, family, op, subject string) (wire.Denial, bool)) ([]byte, error) {
-	out, err := transcribe(data, exceptionValue, vouch)
+func exceptionJSON(data []byte, vouch vouchFunc, bound boundFunc) ([]byte, error) {
+	out, err := transcribe(data, exceptionValue, vouch, bound)
 	if err == nil && bytes.Equal(out, []byte("null")) {
 		err = errors.New("nil")
 	}
@@ -86,7 +85,7 @@ func recordJSON(data []byte) ([]byte, error) {
 	if len(data) == 0 || !isMap(data[0]) {
 		return nil, errors.New("no map")
 	}
-	return transcribe(data, anyValue, nil)
+	return transcribe(data, anyValue, nil, nil)
 }
 
 func isMap(c byte) bool {
@@ -252,7 +251,7 @@ func (t *transcriber) mapping(fields map[string]shape, depth int) error {
 	if err != nil {
 		return err
 	}
-	seen := map[string]bool{}
+	seen, said := map[string]bool{}, map[string]string{}
 	t.out.WriteByte('{')
 	for i := range n {
 		if i > 0 {
@@ -281,9 +280,16 @@ func (t *transcriber) mapping(fields map[string]shape, depth int) error {
 			return err
 		}
 		t.out.WriteByte(':')
+		from := t.out.Len()
 		if err := t.value(s, depth+1); err != nil {
 			return err
 		}
+		if fields != nil && s == textValue {
+			said[string(key)] = t.since(from)
+		}
+	}
+	if fields != nil {
+		t.limited(said)
 	}
 	t.out.WriteByte('}')
 	return nil

@@ -37,8 +37,12 @@ func (e *ProtocolError) Error() string { return "the sandbox broke the call prot
 type LimitError struct {
 	Size  int64 // bytes, at least
 	Limit int64
+	Rule  string // the line that sets it and its place; "" where the limit is the default
 }
 
 func (e *LimitError) Error() string {
+	if e.Rule != "" {
+		return fmt.Sprintf("the result has %d bytes, more than the %d of %s. Make that:\n    limit-result=%d", e.Size, e.Limit, e.Rule, e.Size)
+	}
 	return fmt.Sprintf("the result has %d bytes, more than the limit of %d. Add:\n    limit-result=%d", e.Size, e.Limit, e.Size)
 }

@@ -99,12 +99,12 @@ func (c *Conn) checked(k *call, e Event) (Event, error) {
 	switch e.Kind {
 	case KindResult:
 		if k.tooBig {
-			return Event{}, &LimitError{Size: k.size, Limit: c.opts.MaxResult}
+			return Event{}, &LimitError{Size: k.size, Limit: c.opts.MaxResult, Rule: c.opts.ResultRule}
 		}
 		limits := unpickle.Limits{Bytes: c.opts.MaxResult}
 		return e, unpickle.Validate(e.Data, c.opts.Mode, c.opts.Guard, limits)
 	case KindException:
-		descriptor, err := exceptionJSON(e.Descriptor, c.opts.Vouch)
+		descriptor, err := exceptionJSON(e.Descriptor, c.opts.Vouch, c.opts.Bound)
 		if err != nil {
 			return Event{}, c.broken("an exception's descriptor: %v", err)
 		}

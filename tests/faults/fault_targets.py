@@ -1,0 +1,165 @@
+"""Functions that fail in every way a limit or a fault makes them fail. Imported by both sides, so it imports little."""
+
+# ruff: noqa: PTH123
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from typing import Any
+
+from pysandboxes import sandbox
+
+MB = 1 << 20
+
+
+@sandbox
+def take(size: int) -> int:
+    """As much memory at once."""
+    return len(bytearray(size))
+
+
+@sandbox
+def take_all() -> None:
+    kept = []
+    while True:
+        kept.append(bytes(MB))
+
+
+@sandbox
+def share(size: int) -> int:
+    """Memory that a resource limit of one process does not count."""
+    import mmap
+
+    with mmap.mmap(-1, size) as shared:
+        return shared.write(b"x" * MB)
+
+
+@sandbox
+def compute(seconds: float) -> float:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return seconds
+
+
+@sandbox
+def compute_through_signals(seconds: float) -> None:
+    """Goes on after SIGXCPU."""
+    import signal
+
+    signal.signal(signal.SIGXCPU, lambda *_: None)
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+@sandbox
+def open_files(number: int) -> int:
+    with contextlib.ExitStack() as files:
+        for _ in range(number):
+            files.enter_context(open("/dev/null"))
+    return number
+
+
+@sandbox
+def start_processes(number: int) -> int:
+    """Forks that do nothing; all are collected."""
+    made = []
+    try:
+        for _ in range(number):
+            pid = os.fork()
+            if not pid:
+                try:
+                    time.sleep(60)
+                finally:
+                    os._exit(0)
+            made.append(pid)
+    finally:
+        for pid in made:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+    return number
+
+
+@sandbox
+def start_threads(number: int) -> int:
+    import threading
+
+    end = threading.Event()
+    threads: list[threading.Thread] = []
+    try:
+        for _ in range(number):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            threads.append(thread)
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    return number
+
+
+@sandbox
+def answer(size: int) -> bytes:
+    return b"x" * size
+
+
+@sandbox
+def take_argument(value: Any) -> int:
+    return len(value)
+
+
+@sandbox
+def sleep(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+@sandbox
+async def sleep_async(seconds: float) -> float:
+    import asyncio
+
+    await asyncio.sleep(seconds)
+    return seconds
+
+
+@sandbox
+def pid() -> int:
+    return os.getpid()
+
+
+@sandbox
+def end_by(how: str) -> Any:
+    """End the interpreter, or try to."""
+    if how == "_exit":
+        os._exit(3)
+    if how == "exit":
+        sys.exit(4)
+    if how == "quit":
+        raise SystemExit("by a message")
+    if how == "recursion":
+        return end_by.__wrapped__(how)
+    if how == "fault":
+        import ctypes
+
+        ctypes.string_at(0)
+    os.kill(os.getpid(), int(how))
+    return None
+
+
+@sandbox
+def limit_of(name: str) -> int:
+    import resource
+
+    return resource.getrlimit(getattr(resource, name))[1]
+
+
+@sandbox
+def raise_limit(name: str) -> None:
+    import resource
+
+    hard = resource.getrlimit(getattr(resource, name))[1]
+    resource.setrlimit(getattr(resource, name), (hard + 1, hard + 1))
