@@ -35,7 +35,6 @@ static PyObject *call_mkdir(PSB_CALL) {
 /* posix.listdir for the import system. A folder that is not exposed itself but holds something that is (the script's, a
  * module that -m names) is shown to importlib with just those names, or it would find nothing there. */
 static PyObject *call_listdir(PSB_CALL) {
-    (void)door;
     const char *path = n == 1 && !kwnames && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8(args[0]) : NULL;
     static __thread char text[PSB_PATH_MAX];
     size_t len;
@@ -48,7 +47,7 @@ static PyObject *call_listdir(PSB_CALL) {
             return names;
         Py_DECREF(names);
     }
-    return psb_call_original(original, args, n, kwnames);
+    return psb_list_shown(door, original, args, n, kwnames);
 }
 
 /* multiprocessing's semaphores are files in /dev/shm that libc makes: no event, and the kernel's refusal names no rule. */
@@ -93,6 +92,7 @@ static const psb_pass PASS[] = {
     [DOOR_DYNAMIC] = psb_create_dynamic,
     [DOOR_SOCKET] = psb_socket_init,
     [DOOR_LISTDIR] = call_listdir,
+    [DOOR_SCANDIR] = psb_scan_shown,
     [DOOR_MKDIR] = call_mkdir,
     [DOOR_SEMAPHORE] = call_semaphore,
     [DOOR_CLOSE] = psb_close,

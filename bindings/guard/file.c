@@ -209,6 +209,13 @@ static int change_by_descriptor(PyObject *number, const char *event) {
     return rc;
 }
 
+/* To listdir and scandir the number -1 is no descriptor, but none: they list the working directory. */
+static bool here(PyObject *path, const char *event) {
+    int overflow;
+    return PyLong_Check(path) && (strcmp(event, "os.listdir") == 0 || strcmp(event, "os.scandir") == 0) &&
+           PyLong_AsLongAndOverflow(path, &overflow) == -1 && !overflow;
+}
+
 /* 0: go on. -1: refused, exception set. */
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event) {
     static __thread char text[PSB_PATH_MAX], real[PSB_PATH_MAX];
@@ -218,7 +225,7 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
     bool unheld = need & PSB_UNHELD;
 
     need &= ~PSB_UNHELD;
-    if (path == Py_None) { /* listdir(None) and friends: the working directory */
+    if (path == Py_None || here(path, event)) { /* listdir(None) and friends: the working directory */
         s = ".";
         n = 1;
         path = NULL;

@@ -276,7 +276,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -306,6 +306,10 @@ void psb_patch_slot(PyTypeObject *type, const void *module, const char *name, vo
 PyObject *psb_shim_new(enum psb_door_kind kind, PyObject *function, int call, const char *spec);
 bool psb_is_shim(PyObject *o);
 PyObject *psb_call_file(PSB_CALL);
+PyObject *psb_plain_path(const psb_door *door, PyObject *path);
+PyObject *psb_list_shown(PSB_CALL); /* names.c */
+PyObject *psb_scan_shown(PSB_CALL);
+PyObject *psb_entry_name(PyObject *entry); /* of a DirEntry: borrowed */
 PyObject *psb_import_call(PSB_CALL);
 PyObject *psb_find_and_load(PSB_CALL);
 PyObject *psb_create_dynamic(PSB_CALL);

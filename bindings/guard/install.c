@@ -128,7 +128,8 @@ static int install(const char *m, PyObject *module) {
         return -1;
     if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(m, module, module, "mkdir", DOOR_MKDIR, -1, NULL) < 0)
         return -1;
-    if (strcmp(m, "posix") == 0 && replace(m, module, module, "listdir", DOOR_LISTDIR, -1, NULL) < 0)
+    if (strcmp(m, "posix") == 0 && (replace(m, module, module, "listdir", DOOR_LISTDIR, -1, "r0") < 0 ||
+                                    (psb.ignore && replace(m, module, module, "scandir", DOOR_SCANDIR, -1, NULL) < 0)))
         return -1;
     if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(m, module, "socket.__init__", DOOR_SOCKET, -1, NULL) < 0)
         return -1;

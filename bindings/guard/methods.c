@@ -25,6 +25,8 @@ typedef struct {
     int dir_fd;
 } entry;
 
+PyObject *psb_entry_name(PyObject *self) { return ((entry *)self)->name; }
+
 static int judge_entry(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames, const char *event) {
     entry *e = (entry *)self;
     if (!psb.enforce || e->stat || (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN))

@@ -12,7 +12,7 @@ static bool takes_fd(const psb_door *door) { return door->spec[0] == 'r' && strc
 
 /* A new reference to path as exact str or bytes, or to path itself where it is a descriptor, None, or no path at all: then
  * the original says so in its own words. NULL with an exception. In the order in which the originals look. */
-static PyObject *plain_path(const psb_door *door, PyObject *path) {
+PyObject *psb_plain_path(const psb_door *door, PyObject *path) {
     if (PyLong_CheckExact(path) || PyBool_Check(path) || path == Py_None || PyUnicode_CheckExact(path) || PyBytes_CheckExact(path))
         return Py_NewRef(path);
     if (PyUnicode_Check(path))
@@ -36,7 +36,7 @@ static PyObject *plain_path(const psb_door *door, PyObject *path) {
     Py_DECREF(name);
     if (!is_path)
         return Py_NewRef(path);
-    PyObject *fspath = PyOS_FSPath(path), *plain = fspath ? plain_path(door, fspath) : NULL;
+    PyObject *fspath = PyOS_FSPath(path), *plain = fspath ? psb_plain_path(door, fspath) : NULL;
     Py_XDECREF(fspath);
     return plain;
 }
@@ -97,7 +97,7 @@ static bool all_exact(const psb_door *door, copied *c, Py_ssize_t n, PyObject *k
     bool numbers = door->spec[0] != 'n' && strcmp(door->name, "pathconf") != 0; /* these take an exact number or name, or ask no more */
     for (int rounds = 0; rounds < 8; rounds++) {
         c->changed = false;
-        if (path >= 0 && !put(c, path, plain_path(door, c->args[path])))
+        if (path >= 0 && !put(c, path, psb_plain_path(door, c->args[path])))
             return false;
         *odd = path == 0 && !is_path(c->args[path]);
         if (*odd && !c->changed)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"syscall"
 
 	"github.com/pysandboxes/pysandboxes/core/policy"
@@ -35,6 +36,9 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 	if j.learn {
 		return wire.Answer{Seq: q.Seq, Allow: true}
 	}
+	if q.Op == wire.OpHidden {
+		return wire.Answer{Seq: q.Seq, Allow: true, Message: j.shown(q.Path, q.Names)}
+	}
 	how, known := refusals[q.Op]
 	if !known {
 		return wire.Answer{Seq: q.Seq, Exc: wire.ExcSandBox, Message: "the sandbox was asked what it does not know: " + string(q.Op)}
@@ -57,6 +61,17 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 	}
 	j.denials.add(denial)
 	return wire.Answer{Seq: q.Seq, Exc: how.exc, Errno: int(how.errno), Message: denial.Message, Denial: &denial}
+}
+
+// shown has a letter for each name in a folder: + where a list of the folder shows it, - where an ignore rule hides it.
+func (j *judge) shown(folder string, names []string) string {
+	letters := bytes.Repeat([]byte{'+'}, len(names))
+	for i, name := range names {
+		if j.policy.Hidden(folder, name) {
+			letters[i] = '-'
+		}
+	}
+	return string(letters)
 }
 
 func (j *judge) decide(q wire.Question) policy.Decision {

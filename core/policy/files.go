@@ -237,6 +237,16 @@ func (p *Policy) File(path string, a Access, op string) Decision {
 	return d
 }
 
+// Hidden tells that an ignore rule hides the name in a folder (a canonical path), so that no list shows it: reading it is
+// refused by that rule, and not for want of another.
+func (p *Policy) Hidden(folder, name string) bool {
+	path := strings.TrimSuffix(folder, "/") + "/" + name
+	if !clean(path) || strings.Contains(name, "/") {
+		return true // nothing that a folder could hold
+	}
+	return !p.files.find(path).runtime && p.files.hidden.match(path) > 0
+}
+
 // find unites the entries at a path and above it.
 func (f *fileRules) find(path string) fileEntry {
 	var out fileEntry

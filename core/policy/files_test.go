@@ -117,6 +117,23 @@ func TestPathsThatAreNotCanonicalAreRefused(t *testing.T) {
 	assert.True(t, pol.File("/", Read, "os.listdir").Allow)
 }
 
+func TestNamesThatAListDoesNotShow(t *testing.T) {
+	w := newWorld(t)
+	w.file(t, "lib/a.key", "")
+	w.ctx.Runtime.Stdlib = append(w.ctx.Runtime.Stdlib, w.dir+"/lib")
+	pol := w.policy(t, "expose-ro=.", "ignore=*.key", "ignore=./conf/**/secret", "ignore=gone")
+	for name, hidden := range map[string]bool{
+		"a.key": true, "a.txt": false, "secret": false, "conf": false, "conf/": true, "../a": true, "..": true, ".": true, "": true,
+		"a\x00": true, "\xff.key": true, "\xff": false,
+	} {
+		assert.Equal(t, hidden, pol.Hidden(w.dir, name), "%q", name)
+	}
+	assert.True(t, pol.Hidden(w.dir+"/conf/d", "secret"))
+	assert.True(t, pol.Hidden(w.dir+"/gone", "x"), "what lies in a hidden folder is hidden")
+	assert.True(t, pol.Hidden("/", "gone"))
+	assert.False(t, pol.Hidden(w.dir+"/lib", "a.key"), "the runtime set is never ignored")
+}
+
 func TestExposuresAreCanonical(t *testing.T) {
 	w := newWorld(t)
 	w.file(t, "real/x", "")

@@ -20,16 +20,18 @@ const (
 	OpNet      Op = "net"
 	OpEval     Op = "eval"
 	OpEnv      Op = "env"
+	OpHidden   Op = "hidden"
 	OpLearn    Op = "learn"
 	OpLearnEnv Op = "learn-env"
 	OpNote     Op = "note"
 )
 
-// Limits of a single field, in bytes (or elements for maxNames). Longer is a protocol error, not a longer answer.
+// Limits of a single field, in bytes (or elements for maxNames and maxList). Longer is a protocol error, not a longer answer.
 const (
 	maxPath  = 8 << 10
 	maxName  = 1 << 10
 	maxNames = 64
+	maxList  = 512 // names in a folder
 	maxText  = 16 << 10
 )
 
@@ -42,7 +44,7 @@ type Question struct {
 	Version string // hello: of the product
 	Python  string // hello: of the interpreter
 
-	Path  string // file: canonical, any byte but NUL
+	Path  string // file, hidden: canonical, any byte but NUL
 	Write bool   // file
 	Via   string // file: the path whose link leads to Path, "" usually
 	Event string // file, call
@@ -50,7 +52,7 @@ type Question struct {
 	Name string // import, env, learn-env
 	Hint string // import: a file that exists but may not be read, "" usually
 
-	Names []string // call: outermost function first
+	Names []string // call: outermost function first; hidden: names in the folder Path, any byte but NUL
 
 	NetOp string // net: connect, bind, listen, sendto, resolve, reverse, socket (one of a kind that no rule can name)
 	Proto string // net: tcp, udp, icmp, raw, unix
@@ -152,6 +154,9 @@ func DecodeQuestion(data []byte) (Question, error) {
 	case q.Op == OpLearnEnv:
 		r.want(rest, 2)
 		q.Name, q.Site = r.loose("name", maxName), r.loose("site", maxPath)
+	case q.Op == OpHidden:
+		r.want(rest, 2)
+		q.Path, q.Names = r.bytes("path", maxPath), readList(r)
 	case q.Op == OpNote:
 		r.want(rest, 2)
 		q.Level, q.Text = r.word("level", 16), r.loose("text", maxText)
@@ -188,14 +193,22 @@ func (r *reader) oneOf(what string, words ...string) string {
 }
 
 func readNames(r *reader) []string {
+	return readMany(r, maxNames, func() string { return r.word("name", maxName) })
+}
+
+func readList(r *reader) []string {
+	return readMany(r, maxList, func() string { return r.bytes("name", maxName) })
+}
+
+func readMany(r *reader, limit int, one func() string) []string {
 	n := r.arrayLen("names")
-	if r.err == nil && (n == 0 || n > maxNames) {
-		r.fail(fmt.Errorf("%d names, between 1 and %d belong", n, maxNames))
+	if r.err == nil && (n == 0 || n > limit) {
+		r.fail(fmt.Errorf("%d names, between 1 and %d belong", n, limit))
 		return nil
 	}
 	names := make([]string, n)
 	for i := range names {
-		names[i] = r.word("name", maxName)
+		names[i] = one()
 	}
 	return names
 }
@@ -221,6 +234,8 @@ func (q *Question) Encode() ([]byte, error) {
 		w.str(q.Site).bool(q.Quiet)
 	case q.Op == OpLearnEnv:
 		head(2).str(q.Name).str(q.Site)
+	case q.Op == OpHidden:
+		head(2).bin(q.Path).bins(q.Names)
 	case q.Op == OpNote:
 		head(2).str(q.Level).str(q.Text)
 	default:

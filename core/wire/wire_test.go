@@ -29,6 +29,7 @@ var questions = []Question{
 	{Op: OpLearn, Family: OpNet, NetOp: "resolve", Proto: "tcp", Host: "example.com", Port: 443, Site: ""},
 	{Op: OpLearn, Family: OpEval, Kind: "eval", Site: "<string>:1"},
 	{Op: OpLearnEnv, Name: "HOME", Site: "a.py:2"},
+	{Seq: 7, Op: OpHidden, Path: "/data", Names: []string{"a", "\xff\n"}},
 	{Op: OpNote, Level: "warning", Text: "two\nlines"},
 }
 
@@ -75,6 +76,10 @@ func TestMalformedQuestionsAreRefused(t *testing.T) {
 		"protocol":          {encode(t, 1, "net", "connect", "sctp", file, 1), `unknown protocol "sctp"`},
 		"no names":          {encode(t, 1, "call", []string{}, ""), "0 names"},
 		"many names":        {encode(t, 1, "call", make([]string, 65), ""), "65 names"},
+		"no name in a list": {encode(t, 1, "hidden", file, [][]byte{}), "0 names"},
+		"a long list":       {encode(t, 1, "hidden", file, make([][]byte, 513)), "513 names"},
+		"text in a list":    {encode(t, 1, "hidden", file, []string{"a"}), "name has the wrong type"},
+		"NUL in a list":     {encode(t, 1, "hidden", file, [][]byte{{0}}), "NUL"},
 		"line end in event": {encode(t, 1, "call", []string{"a"}, "x\ny"), "not plain"},
 		"learn of a learn":  {encode(t, 0, "learn", "learn", "x", ""), `unknown family "learn"`},
 		"more than one":     {append(encode(t, 1, "eval", "eval"), 0xc0), "1 bytes too many"},

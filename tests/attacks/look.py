@@ -51,6 +51,22 @@ CASES: list[Attack] = [
         kind="metadata",
     ),
     look(
+        "listdir of no descriptor",
+        """
+        import os
+        print('ESCAPED' if 'hidden' in os.listdir(-1) else 'no')
+    """,
+        kind="descriptor",
+    ),
+    look(
+        "scandir of no descriptor",
+        """
+        import os
+        print('ESCAPED' if 'hidden' in [e.name for e in os.scandir(-1)] else 'no')
+    """,
+        kind="descriptor",
+    ),
+    look(
         "access",
         """
         import os
@@ -395,7 +411,6 @@ CASES: list[Attack] = [
     """,
         kind="metadata",
         grants="expose-rw=./work\nignore=*.hid\nignore-best-effort=true",
-        gap="a list of names still shows what ignore= hides",
         plant="""
         open(WORK + '/a.hid', 'w').write('s3cret')
         open(WORK + '/b.txt', 'w').write('plain')
@@ -409,7 +424,6 @@ CASES: list[Attack] = [
     """,
         kind="metadata",
         grants="expose-rw=./work\nignore=*.hid\nignore-best-effort=true",
-        gap="a list of names still shows what ignore= hides",
         plant="""
         open(WORK + '/a.hid', 'w').write('s3cret')
         open(WORK + '/b.txt', 'w').write('plain')
@@ -423,7 +437,6 @@ CASES: list[Attack] = [
     """,
         kind="metadata",
         grants="expose-rw=./work\nignore=*.hid\nignore-best-effort=true",
-        gap="a list of names still shows what ignore= hides",
         plant="""
         open(WORK + '/a.hid', 'w').write('s3cret')
         open(WORK + '/b.txt', 'w').write('plain')
@@ -437,7 +450,6 @@ CASES: list[Attack] = [
     """,
         kind="metadata",
         grants="expose-rw=./work\nignore=*.hid\nignore-best-effort=true",
-        gap="a list of names still shows what ignore= hides",
         plant="""
         open(WORK + '/a.hid', 'w').write('s3cret')
         open(WORK + '/b.txt', 'w').write('plain')
@@ -451,7 +463,6 @@ CASES: list[Attack] = [
     """,
         kind="metadata",
         grants="expose-rw=./work\nignore=*.hid\nignore-best-effort=true",
-        gap="a list of names still shows what ignore= hides",
         plant="""
         open(WORK + '/a.hid', 'w').write('s3cret')
         open(WORK + '/b.txt', 'w').write('plain')
@@ -465,7 +476,6 @@ CASES: list[Attack] = [
     """,
         kind="metadata",
         grants="expose-rw=./work\nignore=*.hid\nignore-best-effort=true",
-        gap="a list of names still shows what ignore= hides",
         plant="""
         open(WORK + '/a.hid', 'w').write('s3cret')
         open(WORK + '/b.txt', 'w').write('plain')
@@ -492,7 +502,6 @@ CASES: list[Attack] = [
     """,
         kind="metadata",
         grants="expose-rw=./work\nignore=*.hid\nignore-best-effort=true",
-        gap="a DirEntry of an ignored file still tells its stat",
         plant="""
         open(WORK + '/a.hid', 'w').write('s3cret')
         open(WORK + '/b.txt', 'w').write('plain')
