@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -41,6 +42,7 @@ type answer struct {
 	CA             []string `json:"ca"`
 	TZPath         []string `json:"tzpath"`
 	Libs           []string `json:"libs"`
+	Unlisted       string   `json:"unlisted"` // why Libs could not be listed
 	Package        string   `json:"package"`
 }
 
@@ -88,12 +90,16 @@ func ask(exe string, env map[string]string) (*answer, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("asking %s what it needs took longer than %s\nTry it by hand: %s -I -S -c pass", exe, probeTimeout, exe)
 	}
-	if err != nil {
+	// Where SIGCHLD is ignored, as some parents hand it on, the kernel collects the end of a child itself. The answer tells.
+	if err != nil && !errors.Is(err, syscall.ECHILD) {
 		return nil, fmt.Errorf("asking %s what it needs failed: %w%s", exe, err, quoted(stderr.String()))
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
 		return nil, fmt.Errorf("%s did not answer as a CPython does: %w%s", exe, err, quoted(stderr.String()))
+	}
+	if a.Unlisted != "" {
+		return nil, fmt.Errorf("%s cannot tell which shared libraries it needs: %s\nA sandbox needs /proc to be mounted", exe, a.Unlisted)
 	}
 	return &a, nil
 }

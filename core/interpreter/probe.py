@@ -31,14 +31,15 @@ for folder in stdlib_path:
         except Exception:
             pass
 libs = set()
+unlisted = ""
 try:
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
             path = os.fsdecode(line.rstrip(b"\n")).split(maxsplit=5)[5:]
             if path and path[0].startswith("/") and ".so" in path[0] and not path[0].endswith(" (deleted)"):
                 libs.add(path[0])
-except OSError:
-    pass
+except OSError as exc:
+    unlisted = str(exc)
 
 # 2. sys.path as a normal start has it, without running anything.
 pth_files, pth_folders, pth_code = [], [], []
@@ -188,6 +189,7 @@ answer = {
     "suffixes": importlib.machinery.all_suffixes(),
     "ca": ca,
     "tzpath": tzpath,
+    "unlisted": unlisted,
     "libs": sorted(libs),
     "package": package,
 }
