@@ -39,6 +39,10 @@ func (m *machine) compound(op byte, pos int) (int, error) {
 		return pos, m.build()
 	case opPop, opPopMark:
 		return pos, m.pop(op)
+	case opNextBuffer:
+		return pos, m.nextBuffer()
+	case opReadOnlyBuffer:
+		return pos, m.readOnly()
 	}
 	if why, known := refusedOpcodes[op]; known {
 		return 0, m.malformed("the instruction %s", why)

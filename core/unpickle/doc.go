@@ -12,10 +12,15 @@
 //
 // # What is refused although pickle would load it
 //
-// The text opcodes of protocols 0 and 1 (GLOBAL, INST and OBJ among them), extension codes, persistent ids, out-of-band
-// buffers, DUP, POP, memo slots out of order, a container that changes after something else refers to it (that is how
-// every cycle is built), values that the constructors would accept but that CPython's pickler never writes (a date of
-// day 255, a Fraction from a string), and whatever passes a budget of Limits.
+// The text opcodes of protocols 0 and 1 (GLOBAL, INST and OBJ among them), extension codes, persistent ids, DUP, POP, memo
+// slots out of order, a container that changes after something else refers to it (that is how every cycle is built), values
+// that the constructors would accept but that CPython's pickler never writes (a date of day 255, a Fraction from a string), and
+// whatever passes a budget of Limits.
+//
+// # Buffers
+//
+// Large bytes and bytearrays may come beside the stream (ValidateWith): the unpickler is given the very objects, so NEXT_BUFFER
+// pushes bytes or a bytearray and nothing else, each once, all of them. Their content is data, whatever it is.
 //
 // # Keys
 //

@@ -34,7 +34,15 @@ const (
 func (m *machine) hash(w word) (h uint64, cost int64, f fate) {
 	m.work++ // counted on the way down, so that a tuple reached twice counts twice and the recursion ends at the budget
 	switch w.kind() {
-	case kindStr, kindBytes, kindEllipsis, kindPath, kindDate, kindAddress:
+	case kindStr, kindBytes:
+		m.work += m.reading(w)
+		return 0, 1, random
+	case kindPath:
+		for _, part := range m.args(w) {
+			m.work += m.reading(part)
+		}
+		return 0, 1, random
+	case kindEllipsis, kindDate, kindAddress:
 		return 0, 1, random
 	case kindNone:
 		return hashNone, 1, known

@@ -13,6 +13,8 @@ const (
 	unrecorded = 16
 	// earned is the hash work that each byte of the stream allows without touching the budget.
 	earned = 2
+	// readAStep is how many bytes of a text are read in the time of a step.
+	readAStep = 64
 )
 
 // addKeys looks at every step-th of items as keys of the container w. base is where items begin on the stack.
@@ -24,6 +26,9 @@ func (m *machine) addKeys(w word, items []word, step, base int) error {
 	for i := 0; i < len(items); i += step {
 		k := items[i].kind()
 		if k == kindStr || k == kindBytes {
+			if m.work += m.reading(items[i]); m.overworked() {
+				return m.tooMuchHashing()
+			}
 			continue
 		}
 		h, cost, f := uint64(0), int64(1), known
@@ -56,6 +61,18 @@ func (m *machine) addKeys(w word, items []word, step, base int) error {
 		}
 	}
 	return nil
+}
+
+// reading is the work of hashing a text, or of comparing it with an equal one: nothing worth counting where it is short.
+func (m *machine) reading(w word) int64 {
+	switch op := m.data[w.ref()]; op {
+	case opShortBinUnicode, opShortBinBytes:
+		return 0
+	case opNextBuffer:
+		return m.largest / readAStep
+	default:
+		return int64(len(m.text(w))) / readAStep
+	}
 }
 
 func (m *machine) tableOf(w word) *table {

@@ -15,6 +15,10 @@ type machine struct {
 	root  string // what the value is called in paths
 	lim   Limits
 
+	sidecar []Buffer // that came beside the stream
+	buffers []Buffer // those of them that are not taken yet
+	largest int64    // bytes of the largest of them
+
 	stack  []word
 	marks  []int
 	memo   []word
@@ -33,6 +37,12 @@ type machine struct {
 // Validate decides whether CPython may load data. guard is meant for mode Objects: false skips the gadget table there and
 // nothing else. The error is a *RefusedError or a *MalformedError.
 func Validate(data []byte, mode Mode, guard bool, limits Limits) error {
+	return ValidateWith(data, nil, mode, guard, limits)
+}
+
+// ValidateWith is Validate for a stream with out-of-band buffers, which the unpickler gets in the same order: bytes objects, or
+// bytearrays where they are writable. What they hold is looked at by nobody, and is in no budget of Limits.
+func ValidateWith(data []byte, buffers []Buffer, mode Mode, guard bool, limits Limits) error {
 	switch mode {
 	case Primitives, DataOnly, Objects:
 	default:
@@ -41,6 +51,10 @@ func Validate(data []byte, mode Mode, guard bool, limits Limits) error {
 	m := machines.Get().(*machine)
 	defer m.giveBack()
 	m.data, m.mode, m.guard, m.root, m.lim = data, mode, guard, "result", limits.withDefaults()
+	m.buffers, m.sidecar = buffers, buffers
+	for _, b := range buffers {
+		m.largest = max(m.largest, b.Size)
+	}
 	return m.validate()
 }
 
@@ -273,6 +287,8 @@ func (m *machine) stop(pos int) error {
 		return m.malformed("%d values and %d marks left at STOP", len(m.stack), len(m.marks))
 	case pos != len(m.data):
 		return m.malformed("%d bytes after STOP", len(m.data)-pos)
+	case len(m.buffers) != 0:
+		return m.malformed("%d buffers left at STOP", len(m.buffers))
 	}
 	if m.exceptions && m.stack[0].kind() == kindException {
 		return nil

@@ -51,6 +51,8 @@ const (
 	opMemoize         = 0x94
 	opFrame           = 0x95
 	opByteArray8      = 0x96
+	opNextBuffer      = 0x97
+	opReadOnlyBuffer  = 0x98
 )
 
 // Protocols between which a stream may say it is. 0 and 1 have no PROTO instruction.
@@ -81,6 +83,4 @@ var refusedOpcodes = map[byte]string{
 	0x82: "EXT1: extension codes name objects by the parent's registry",
 	0x83: "EXT2: extension codes name objects by the parent's registry",
 	0x84: "EXT4: extension codes name objects by the parent's registry",
-	0x97: "NEXT_BUFFER, without buffers",
-	0x98: "READONLY_BUFFER, without buffers",
 }

@@ -30,7 +30,7 @@ func (m *machine) locate(index int) string {
 		return m.root
 	}
 	second := machine{
-		data: m.data, mode: Objects, root: m.root, lim: m.lim,
+		data: m.data, sidecar: m.sidecar, buffers: m.sidecar, mode: Objects, root: m.root, lim: m.lim,
 		trace: &trace{offset: m.at, index: index},
 	}
 	if second.run() != nil || !second.trace.found || second.stack[0] != second.trace.word {

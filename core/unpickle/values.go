@@ -113,7 +113,7 @@ func (m *machine) integer(w word) (v int64, raw []byte, ok bool) {
 	return int64(u), raw, true
 }
 
-// text reads a scalar str or bytes back.
+// text reads a scalar str or bytes back. Those of a buffer are not at hand: they are longer than any text that is looked into.
 func (m *machine) text(w word) []byte {
 	p := m.data[w.ref():]
 	switch p[0] {
@@ -121,6 +121,8 @@ func (m *machine) text(w word) []byte {
 		return p[2 : 2+int(p[1])]
 	case opBinUnicode, opBinBytes:
 		return p[5 : 5+int(binary.LittleEndian.Uint32(p[1:]))]
+	case opNextBuffer:
+		return nil
 	default:
 		return p[9 : 9+int(binary.LittleEndian.Uint64(p[1:]))]
 	}
