@@ -58,7 +58,7 @@ def perform(handle: int, payload: bytes, name: str, timeout: float | None, rule:
     try:
         while True:
             wait = -1.0 if deadline is None else max(0.0, deadline - monotonic())
-            event = _core.call_next(handle, call_id, wait)
+            event = _core.call_next(handle, call_id, wait, reply.buffers)
             if event is None:
                 raise timed_out(name, timeout, rule)
             if reply.take(*event):
@@ -74,7 +74,7 @@ def perform(handle: int, payload: bytes, name: str, timeout: float | None, rule:
 class Reply:
     """Takes the events of one call: output to the caller's streams at once, the outcome for later."""
 
-    __slots__ = ("_data", "_decoders", "_descriptor", "_kind", "_rich")
+    __slots__ = ("_data", "_decoders", "_descriptor", "_kind", "_rich", "buffers")
 
     def __init__(self) -> None:
         self._kind = 0
@@ -82,11 +82,17 @@ class Reply:
         self._rich: bytes | None = None
         self._descriptor: str | None = None
         self._decoders: dict[int, Any] | None = None
+        #: Large bytes objects and bytearrays of the result, which come beside its pickle.
+        self.buffers: list[Any] = []
 
-    def take(self, kind: int, data: bytes | None, rich: bytes | None, descriptor: str | None) -> bool:
+    def take(self, kind: int, data: bytes | None, rich: Any, descriptor: str | None) -> bool:
         """Act on one event; True when it was the last of its call."""
         if kind in (RESULT, EXCEPTION, CANCELLED):
-            self._kind, self._data, self._rich, self._descriptor = kind, data, rich, descriptor
+            self._kind, self._data, self._descriptor = kind, data, descriptor
+            if kind == RESULT:
+                self.buffers = rich or self.buffers
+            else:
+                self._rich = rich
             return True
         if kind == LOG:
             log(descriptor)
@@ -100,6 +106,8 @@ class Reply:
         """The call's result, or its exception raised."""
         if self._kind == RESULT:
             # The transport has validated every opcode of it (core/unpickle).
+            if self.buffers:
+                return loads(self._data or b"", buffers=self.buffers)
             return loads(self._data or b"")
         if self._kind == CANCELLED:
             from asyncio import CancelledError

@@ -18,6 +18,7 @@ from ._describe import Describer, SourceReader, rich_form
 from ._exceptions import SandBoxError
 from ._generators import Table
 from ._logs import Forwarder
+from ._pickling import SMALL, pickled
 from ._registry import registered
 from ._streams import Outlet, outlet
 from ._wire import CALL, CANCEL, CANCELLED, EXCEPTION, INTERNAL, RESULT
@@ -149,8 +150,12 @@ class Server:
             self.succeed(call, value)
 
     def succeed(self, call: Call, value: object) -> None:
+        buffers = None
         try:
-            data = dumps(value, 5)
+            if type(value) in SMALL:
+                data = dumps(value, 5)
+            else:
+                data, buffers = pickled(value)
         except MemoryError as exc:
             self.fail(call, exc)
             return
@@ -159,6 +164,8 @@ class Server:
             return
         if call.cancelled:
             self.finish(call, CANCELLED)
+        elif buffers:
+            self.finish(call, RESULT, data, None, buffers)
         else:
             self.finish(call, RESULT, data)
 
@@ -175,7 +182,7 @@ class Server:
             descriptor = _guard.pack(_bare(exc, second))
         self.finish(call, EXCEPTION, descriptor, rich)
 
-    def finish(self, call: Call, kind: int, *data: bytes | None) -> None:
+    def finish(self, call: Call, kind: int, *data: Any) -> None:
         """Send the last frame of a call, after all that it has printed."""
         call.outlet.close()
         _guard.send(kind, call.id, *data)

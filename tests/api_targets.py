@@ -218,6 +218,11 @@ async def acount(upto: int) -> AsyncIterator[int]:
 
 
 @sandbox
+async def aecho(value: Any) -> Any:
+    return value
+
+
+@sandbox
 async def aadd(left: int, right: int) -> int:
     import asyncio
 

@@ -19,6 +19,7 @@ type Conn interface {
 	Begin(payload []byte) (uint64, error)
 	BeginAsync(payload []byte) (uint64, error)
 	Next(id uint64, wait time.Duration) (transport.Event, error)
+	NextInto(id uint64, wait time.Duration, into []byte) (transport.Event, error)
 	Poll(id uint64) (transport.Event, bool, error)
 	Pump() error
 	WantWrite() bool
@@ -103,11 +104,20 @@ func (t *Table) Begin(payload []byte, loop bool) (int64, error) {
 
 // Next waits for the next event of a call on the calling thread; wait below zero is for ever.
 func (t *Table) Next(id int64, wait time.Duration) (transport.Event, error) {
+	return t.next(id, func(conn Conn, inner uint64) (transport.Event, error) { return conn.Next(inner, wait) })
+}
+
+// NextInto is Next for a thread that makes the memory for large parts of a result (transport.Conn).
+func (t *Table) NextInto(id int64, wait time.Duration, into []byte) (transport.Event, error) {
+	return t.next(id, func(conn Conn, inner uint64) (transport.Event, error) { return conn.NextInto(inner, wait, into) })
+}
+
+func (t *Table) next(id int64, take func(Conn, uint64) (transport.Event, error)) (transport.Event, error) {
 	g, inner, err := t.find(id)
 	if err != nil {
 		return transport.Event{}, err
 	}
-	event, err := g.conn.Next(inner, wait)
+	event, err := take(g.conn, inner)
 	switch {
 	case err == nil && !event.Last():
 	case errors.Is(err, transport.ErrInterrupted), errors.Is(err, transport.ErrTimeout), errors.Is(err, transport.ErrBusy):

@@ -43,6 +43,10 @@ func (f *fake) Next(id uint64, _ time.Duration) (transport.Event, error) {
 	return event, err
 }
 
+func (f *fake) NextInto(id uint64, wait time.Duration, _ []byte) (transport.Event, error) {
+	return f.Next(id, wait)
+}
+
 func (f *fake) Poll(id uint64) (transport.Event, bool, error) {
 	if f.err != nil {
 		return transport.Event{}, false, f.err

@@ -52,15 +52,26 @@ func psbCallBegin(handle C.longlong, data unsafe.Pointer, length C.longlong, loo
 }
 
 //export psbCallNext
-func psbCallNext(handle, id, wait C.longlong, out *C.psb_event, fail **C.char) (status C.int) {
+func psbCallNext(handle, id, wait C.longlong, into unsafe.Pointer, length C.longlong, out *C.psb_event, fail **C.char) (status C.int) {
 	defer recoverTo(fail, "call_next")
 	table, err := tableOf(handle)
 	if err != nil {
 		*fail = failure(err)
 		return C.PSB_NOTHING
 	}
-	event, err := table.Next(int64(id), time.Duration(wait))
+	var memory []byte // of a Python object that the calling thread keeps alive
+	if into != nil {
+		memory = unsafe.Slice((*byte)(into), int(length))
+	}
+	event, err := table.NextInto(int64(id), time.Duration(wait), memory)
 	switch {
+	case err == nil && event.Kind == transport.KindBuffer:
+		wanted := event.Buffers[0]
+		out.data_len, out.index, out.writable = C.int64_t(wanted.Size), C.int64_t(event.Index), 0
+		if wanted.Writable {
+			out.writable = 1
+		}
+		return C.PSB_ROOM
 	case err == nil:
 		give(event, out)
 		return C.PSB_EVENT
@@ -160,8 +171,8 @@ func give(event transport.Event, out *C.psb_event) {
 		}
 		total += len(part)
 	}
-	out.kind, out.ticket = C.int32_t(event.Kind), 0
-	if total <= C.PSB_SMALL {
+	out.kind, out.ticket, out.buffers = C.int32_t(event.Kind), 0, C.int64_t(len(event.Buffers))
+	if total <= C.PSB_SMALL && len(event.Buffers) == 0 {
 		to := unsafe.Slice((*byte)(unsafe.Pointer(&out.small[0])), C.PSB_SMALL)
 		for _, part := range parts {
 			to = to[copy(to, part):]
@@ -173,6 +184,31 @@ func give(event transport.Event, out *C.psb_event) {
 	lastOne++
 	tickets[lastOne] = event
 	out.ticket = C.int64_t(lastOne)
+}
+
+// psbEventBuffer describes a buffer of the event that has the ticket.
+//
+//export psbEventBuffer
+func psbEventBuffer(ticket, index C.longlong, size *C.int64_t, writable *C.int32_t) {
+	b := bufferOf(ticket, index)
+	*size, *writable = C.int64_t(b.Size), 0
+	if b.Writable {
+		*writable = 1
+	}
+}
+
+// psbEventFill copies what is missing in the memory that was made for a buffer.
+//
+//export psbEventFill
+func psbEventFill(ticket, index C.longlong, to unsafe.Pointer) {
+	b := bufferOf(ticket, index)
+	b.CopyTo(unsafe.Slice((*byte)(to), int(b.Size)))
+}
+
+func bufferOf(ticket, index C.longlong) *transport.Buffer {
+	ticketsMu.Lock()
+	defer ticketsMu.Unlock()
+	return tickets[ticket].Buffers[index]
 }
 
 // psbEventTake copies the parts of the event that has the ticket to where C made room for them, and forgets it. A nil target

@@ -11,6 +11,7 @@ enum {
     PSB_EVENT = 0,       /* there is an event in *event */
     PSB_NOTHING = 1,     /* none within the time given */
     PSB_INTERRUPTED = 2, /* a signal arrived: look at it, then ask again */
+    PSB_ROOM = 3,        /* *event describes a buffer to make memory for: data_len, index, writable */
 };
 
 /* What psbCallPump says. */
@@ -26,7 +27,10 @@ typedef struct psb_event {
     int64_t data_len;
     int64_t rich_len;
     int64_t descriptor_len;
-    int64_t ticket; /* 0: the parts are in small */
+    int64_t ticket;  /* 0: the parts are in small */
+    int64_t buffers; /* of a RESULT: how many came beside it; they have a ticket */
+    int64_t index;   /* PSB_ROOM: the buffer's place among them */
+    int32_t writable;
     uint8_t small[PSB_SMALL];
 } psb_event;
 

@@ -84,8 +84,9 @@ static PyMethodDef methods[] = {
     PSB_GOPY_METHODS
     FAST(call_begin, "($module, handle, payload, loop=False, /)",
          "Send a call, a pickle as bytes; gives its id. loop: an event loop will wait for it, see call_fds."),
-    FAST(call_next, "($module, handle, id, wait=None, /)",
-         "The next event of a call as (kind, data, rich, descriptor), or None after wait seconds. Blocks this thread only."),
+    FAST(call_next, "($module, handle, id, wait=None, buffers=None, /)",
+         "The next event of a call as (kind, data, rich, descriptor), or None after wait seconds. Blocks this thread only. buffers: a "
+         "list, empty at first and the same for all events of a call, to which the large parts of its result go."),
     FAST(call_poll, "($module, handle, id, /)", "The next event of a call, or None where none is there yet. Never blocks."),
     ONE(call_pump, "($module, handle, /)", "Send and read what the socket takes and has, without blocking. Gives WANT_WRITE, ENDED or 0."),
     FAST(call_cancel, "($module, handle, id, /)", "Cancel a call and forget its events."),

@@ -7,13 +7,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { KIND_READY = 10, KIND_STDOUT = 11, KIND_STDERR = 12, KIND_RESULT = 14, KIND_CHUNK = 19 };
+enum { KIND_READY = 10, KIND_STDOUT = 11, KIND_STDERR = 12, KIND_RESULT = 14, KIND_BUFFER = 17, KIND_FILL = 18, KIND_CHUNK = 19 };
 
 static struct {
     int fd;
     bool forked; /* this process is a copy: the channel is its parent's */
     pthread_mutex_t mu;
-} out = {.fd = -1, .mu = PTHREAD_MUTEX_INITIALIZER};
+    pthread_cond_t turn;
+    uint64_t next, now; /* frames are written in the order in which their threads came: tickets, as at a counter */
+} out = {.fd = -1, .mu = PTHREAD_MUTEX_INITIALIZER, .turn = PTHREAD_COND_INITIALIZER};
 
 static void forked(void) { out.forked = true; }
 
@@ -38,8 +40,36 @@ static bool write_all(struct iovec *iov, int n) {
     return true;
 }
 
-/* One frame [kind, id, data?, more?]; the mutex keeps frames whole, and is taken anew for each part of a large result so
- * that a small one gets in between. */
+/* A bare mutex would go to the thread that has just given it back: a large result would keep every small one waiting. */
+static bool write_in_turn(struct iovec *iov, int n) {
+    pthread_mutex_lock(&out.mu);
+    uint64_t mine = out.next++;
+    while (mine != out.now)
+        pthread_cond_wait(&out.turn, &out.mu);
+    pthread_mutex_unlock(&out.mu);
+    bool ok = write_all(iov, n);
+    pthread_mutex_lock(&out.mu);
+    if (++out.now != out.next)
+        pthread_cond_broadcast(&out.turn);
+    pthread_mutex_unlock(&out.mu);
+    return ok;
+}
+
+/* Opens a buffer: [kind, id, size, writable]. */
+static bool send_buffer_head(int64_t id, const Py_buffer *buffer) {
+    uint8_t head[64];
+    mp_writer w = {head, 4, sizeof head, false, true, 0};
+    mp_array(&w, 4);
+    mp_int(&w, KIND_BUFFER);
+    mp_int(&w, id);
+    mp_int(&w, buffer->len);
+    mp_bool(&w, !buffer->readonly);
+    head[0] = head[1] = head[2] = 0, head[3] = (uint8_t)(w.len - 4);
+    struct iovec iov = {head, w.len};
+    return write_in_turn(&iov, 1);
+}
+
+/* One frame [kind, id, data?, more?]. Each part of a large result is a frame, so that a small one gets in between. */
 static bool send_frame(int kind, int64_t id, const Py_buffer *data, size_t from, size_t n, const Py_buffer *more, bool two) {
     uint8_t head[64], tail[16];
     mp_writer h = {head, 4, sizeof head, false, true, 0}, t = {tail, 0, sizeof tail, false, true, 0};
@@ -70,17 +100,36 @@ static bool send_frame(int kind, int64_t id, const Py_buffer *data, size_t from,
         iov[k++] = (struct iovec){tail, t.len};
     if (more_len)
         iov[k++] = (struct iovec){more->buf, more_len};
-    pthread_mutex_lock(&out.mu);
-    bool ok = write_all(iov, k);
-    pthread_mutex_unlock(&out.mu);
-    return ok;
+    return write_in_turn(iov, k);
+}
+
+/* The buffers of a result, straight from the objects that hold them: their exports keep them where they are. Each is a list's
+ * item, so the list must not be changed by anybody. 0, or -1 with an exception. */
+static int send_buffers(int64_t id, PyObject *list) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        Py_buffer buffer, none = {0};
+        if (PyObject_GetBuffer(PyList_GET_ITEM(list, i), &buffer, PyBUF_SIMPLE) < 0)
+            return -1;
+        bool ok;
+        Py_BEGIN_ALLOW_THREADS;
+        ok = send_buffer_head(id, &buffer);
+        for (size_t from = 0, size = (size_t)buffer.len; ok && from < size; from += PSB_PART)
+            ok = send_frame(KIND_FILL, id, &buffer, from, size - from < PSB_PART ? size - from : PSB_PART, &none, false);
+        Py_END_ALLOW_THREADS;
+        PyBuffer_Release(&buffer);
+        if (!ok) {
+            PyErr_SetString(PyExc_BrokenPipeError, "the application does not take what the sandbox sends");
+            return -1;
+        }
+    }
+    return 0;
 }
 
 PyObject *psb_channel_send(PyObject *args) {
     int kind;
     long long id;
-    PyObject *data_o = Py_None, *more_o = NULL;
-    if (!PyArg_ParseTuple(args, "iL|OO:send", &kind, &id, &data_o, &more_o))
+    PyObject *data_o = Py_None, *more_o = NULL, *buffers = NULL;
+    if (!PyArg_ParseTuple(args, "iL|OOO!:send", &kind, &id, &data_o, &more_o, &PyList_Type, &buffers))
         return NULL;
     if (out.fd < 0 || out.forked) {
         PyObject *cls = psb_exception_class("SandBoxError");
@@ -88,6 +137,10 @@ PyObject *psb_channel_send(PyObject *args) {
             PyErr_SetString(cls, "this process has no channel to the application (a fork does not inherit it)");
         return NULL;
     }
+    if (buffers && send_buffers(id, buffers) < 0)
+        return NULL;
+    if (kind == KIND_RESULT)
+        more_o = NULL;
     Py_buffer data = {0}, more = {0};
     if (data_o != Py_None && PyObject_GetBuffer(data_o, &data, PyBUF_SIMPLE) < 0)
         return NULL;

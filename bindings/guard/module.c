@@ -111,7 +111,7 @@ static PyMethodDef methods[] = {
     {"arm", arm, METH_NOARGS, "arm() -> None\n\nThe child's start is over: from here on the code is the user's."},
     {"recv", receive, METH_NOARGS,
      "recv() -> tuple[int, int, bytes | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
-    {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None) -> None\n\nSends a frame to the application."},
+    {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None, buffers=[]) -> None\n\nSends a frame to the application, a RESULT's buffers before it."},
     {"pack", pack, METH_O, "pack(obj) -> bytes\n\nPlain values as msgpack."},
     {"enter", enter, METH_VARARGS, "enter(record=None) -> Record\n\nWhat is refused in this context from here on is written there; None: in a new one."},
     {"denials", denials, METH_VARARGS,

@@ -49,6 +49,7 @@ func (c *Conn) Pump() error {
 	}
 	c.reading = true
 	c.users++
+	c.resume()
 	c.unlock()
 	for range pumpRounds {
 		if c.read(false, 0) != nil {

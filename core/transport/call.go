@@ -4,10 +4,13 @@ import "sync/atomic"
 
 // Event is one step of a call's answer.
 type Event struct {
-	Kind       int    // KindStdout, KindStderr, KindLog, KindResult, KindException, KindCancelled
+	Kind       int    // KindStdout, KindStderr, KindLog, KindResult, KindException, KindCancelled; for NextInto KindBuffer
 	Data       []byte // output; RESULT: the pickle, accepted
 	Rich       []byte // EXCEPTION: the pickle, accepted; nil where there is none that may be loaded
 	Descriptor []byte // EXCEPTION, LOG: JSON
+
+	Buffers []*Buffer // RESULT: those that belong to the pickle, in order; BUFFER: the one to make memory for
+	Index   int       // BUFFER: its place among them
 }
 
 // Last reports whether it is the call's last event.
@@ -24,10 +27,15 @@ type call struct {
 	events   []Event
 	queued   int64  // bytes in events
 	result   []byte // of the CHUNKs so far
-	size     int64  // of the result so far, kept or not
-	tooBig   bool   // past MaxResult: counted on, not kept
-	finished bool   // its last event has come
-	dropped  bool   // cancelled: whatever comes is thrown away
+	buffers  []*Buffer
+	filling  *Buffer // the last one that NextInto has told of
+	missing  int64   // bytes of the open buffer that have not come
+	straight bool    // who waits makes memory for buffers
+	held     int64   // bytes that count in the connection's
+	size     int64   // of the result so far, kept or not
+	tooBig   bool    // past MaxResult: counted on, not kept
+	finished bool    // its last event has come
+	dropped  bool    // cancelled: whatever comes is thrown away
 }
 
 // waiter is a thread that sleeps until it is woken.
@@ -93,8 +101,11 @@ func (c *Conn) pop(k *call) (Event, bool) {
 	k.events = k.events[1:]
 	if e.Last() {
 		delete(c.calls, k.id)
-		c.held -= int64(len(k.result))
+		c.held -= k.held
 	} else {
+		if e.Kind == KindBuffer {
+			k.filling = e.Buffers[0]
+		}
 		k.queued -= int64(len(e.Data))
 		c.queued -= int64(len(e.Data))
 	}

@@ -45,6 +45,7 @@ type Conn struct {
 	last      uint64           // the newest id
 	calls     map[uint64]*call // with events to come or to be taken
 	reading   bool             // the reader's role is held
+	leader    *waiter          // by whom, if by a thread that waits
 	claimed   bool             // a call was just begun by a thread that will read: Pump lets it, once
 	followers []*waiter
 	wakes     []*waiter // to be woken when the lock is given back
@@ -153,8 +154,12 @@ func (c *Conn) Cancel(id uint64) error {
 // drop forgets what a call has received.
 func (c *Conn) drop(k *call) {
 	c.queued -= k.queued
-	c.held -= int64(len(k.result))
-	k.dropped, k.events, k.queued, k.result = true, nil, 0, nil
+	c.held -= k.held
+	k.dropped, k.events, k.queued, k.result, k.buffers, k.held = true, nil, 0, nil, nil, 0
+	if c.in.paused { // for memory that will not come
+		c.kick = true
+		c.handOn()
+	}
 	c.claimed = false
 	c.wakeLater(&k.waiter)
 }

@@ -21,6 +21,8 @@ const (
 	KindResult    = 14 // id, last part of the pickle
 	KindException = 15 // id, descriptor, pickle or nil
 	KindCancelled = 16 // id
+	KindBuffer    = 17 // id, size, writable: a bytes object or bytearray beside the pickle; FILLs bring it, in a row but for output
+	KindFill      = 18 // id, part of the buffer
 	KindChunk     = 19 // id, part of the pickle
 )
 
@@ -35,12 +37,15 @@ const (
 
 // frame is one decoded frame. The slices alias the read buffer.
 type frame struct {
-	kind   int
-	id     uint64
-	data   []byte // STDOUT to CHUNK: the bytes; EXCEPTION: the descriptor; READY: the version
-	rich   []byte // EXCEPTION: the pickle, nil if there is none; READY: the python
-	pid    int    // READY
-	length int    // of data, which may be cut short (head)
+	kind int
+	id   uint64
+	data []byte // STDOUT to CHUNK: the bytes; EXCEPTION: the descriptor; READY: the version
+	rich []byte // EXCEPTION: the pickle, nil if there is none; READY: the python
+	pid  int    // READY
+
+	size     uint64 // BUFFER
+	writable bool   // BUFFER
+	length   int    // of data, which may be cut short (head)
 }
 
 // reader decodes frames with one pooled decoder.
@@ -81,6 +86,15 @@ func (r *reader) decode(body []byte, head bool) (f frame, err error) {
 	if f.kind == KindReady {
 		return r.ready(body, f)
 	}
+	if f.kind == KindBuffer {
+		if f.size, err = r.dec.DecodeUint64(); err != nil {
+			return f, err
+		}
+		if f.writable, err = r.dec.DecodeBool(); err != nil {
+			return f, err
+		}
+		return f, r.end()
+	}
 	if f.length, err = r.dec.DecodeBytesLen(); err != nil {
 		return f, err
 	}
@@ -111,6 +125,7 @@ func (r *reader) decode(body []byte, head bool) (f frame, err error) {
 // arrayLength has the kinds that a child may send, with their number of fields.
 var arrayLength = map[int]int{
 	KindReady: 5, KindStdout: 3, KindStderr: 3, KindLog: 3, KindResult: 3, KindException: 4, KindCancelled: 2, KindChunk: 3,
+	KindBuffer: 4, KindFill: 3,
 }
 
 // ready reads the fields of READY; its two texts must be short.

@@ -31,6 +31,9 @@ type inbox struct {
 	part   frame  // the frame that direct or skip belong to; its data are not there
 	owner  *call
 	stray  []stray
+
+	paused   bool    // a buffer was opened, and its call's thread makes the memory
+	borrowed *Buffer // direct is memory of the thread that reads, in this buffer
 }
 
 // stray is output of no call, to be handed over once the lock is given back.
@@ -117,7 +120,7 @@ func (c *Conn) received(n int) {
 // frames takes every whole frame of the buffer.
 func (c *Conn) frames() {
 	in := &c.in
-	for c.dead == nil {
+	for c.dead == nil && !in.paused {
 		have := in.buf[in.from:in.to]
 		if len(have) < 4 {
 			break
@@ -169,7 +172,7 @@ func (in *inbox) makeRoom() {
 func (c *Conn) receiveStraight(body []byte, size int) bool {
 	in := &c.in
 	f, err := in.dec.decode(body, true)
-	if err != nil || f.kind != KindResult && f.kind != KindChunk {
+	if err != nil || f.kind != KindResult && f.kind != KindChunk && f.kind != KindFill {
 		return false // the whole frame will tell
 	}
 	if len(body)-len(f.data)+f.length != size {
@@ -181,7 +184,15 @@ func (c *Conn) receiveStraight(body []byte, size int) bool {
 		return true
 	}
 	rest := f.length - len(f.data)
-	if c.grow(k, f.length) {
+	if f.kind == KindFill {
+		if room := c.room(k, f.length); room != nil {
+			in.direct = room[copy(room, f.data):]
+		} else {
+			in.skip = rest
+		}
+	} else if !c.whole(k) {
+		return true
+	} else if c.grow(k, f.length) {
 		at := len(k.result)
 		k.result = k.result[:at+f.length]
 		copy(k.result[at:], f.data)
@@ -197,9 +208,9 @@ func (c *Conn) receiveStraight(body []byte, size int) bool {
 // partArrived ends what receiveStraight began.
 func (c *Conn) partArrived() {
 	k, kind := c.in.owner, c.in.part.kind
-	c.in.owner, c.in.direct = nil, nil
+	c.in.owner, c.in.direct, c.in.borrowed = nil, nil, nil
 	if kind == KindResult {
-		c.finish(k, Event{Kind: KindResult, Data: k.result})
+		c.finish(k, Event{Kind: KindResult, Data: k.result, Buffers: k.buffers})
 	}
 }
 
@@ -223,12 +234,19 @@ func (c *Conn) dispatch(f frame) {
 		c.finish(k, Event{Kind: f.kind})
 	case KindException:
 		c.finish(k, Event{Kind: f.kind, Descriptor: slices.Clone(f.data), Rich: slices.Clone(f.rich)})
+	case KindBuffer:
+		c.open(k, f)
+	case KindFill:
+		c.fill(k, f.data)
 	case KindResult, KindChunk:
+		if !c.whole(k) {
+			return
+		}
 		if c.grow(k, len(f.data)) {
 			k.result = append(k.result, f.data...)
 		}
 		if f.kind == KindResult {
-			c.finish(k, Event{Kind: f.kind, Data: k.result})
+			c.finish(k, Event{Kind: f.kind, Data: k.result, Buffers: k.buffers})
 		}
 	default:
 		c.output(k, f)
@@ -268,12 +286,31 @@ func (c *Conn) output(k *call, f frame) {
 	c.push(k, Event{Kind: f.kind, Data: slices.Clone(f.data)})
 }
 
-// grow makes room for n more bytes of a result; false if nobody wants them.
+// whole ends the connection where the pickle begins before its buffers are there.
+func (c *Conn) whole(k *call) bool {
+	if k.missing > 0 {
+		c.protocol("a result of call %d before the end of its buffer", k.id)
+	}
+	return k.missing == 0
+}
+
+// grow makes room for n more bytes of a pickle; false if nobody wants them.
 func (c *Conn) grow(k *call, n int) bool {
-	k.size += int64(n)
+	if !c.charge(k, int64(n)) {
+		return false
+	}
+	if free := cap(k.result) - len(k.result); free < n {
+		k.result = slices.Grow(k.result, max(n, len(k.result)))
+	}
+	return true
+}
+
+// charge counts n more bytes of a result; false if nobody wants them.
+func (c *Conn) charge(k *call, n int64) bool {
+	k.size += n
 	if k.size > c.opts.MaxResult && !k.tooBig {
-		c.held -= int64(len(k.result))
-		k.tooBig, k.result = true, nil
+		c.held -= k.held
+		k.tooBig, k.result, k.buffers, k.held = true, nil, nil, 0
 	}
 	if k.tooBig && k.size > 4*c.opts.MaxResult+64<<20 {
 		c.protocol("a result of more than %d bytes, where limit-result=%d", k.size, c.opts.MaxResult)
@@ -281,13 +318,11 @@ func (c *Conn) grow(k *call, n int) bool {
 	if k.tooBig || k.dropped {
 		return false
 	}
-	c.held += int64(n)
+	c.held += n
+	k.held += n
 	if c.held > 4*c.opts.MaxResult {
 		c.protocol("%d bytes of results at one time, where limit-result=%d", c.held, c.opts.MaxResult)
 		return false
-	}
-	if free := cap(k.result) - len(k.result); free < n {
-		k.result = slices.Grow(k.result, max(n, len(k.result)))
 	}
 	return true
 }

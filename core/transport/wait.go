@@ -14,6 +14,17 @@ import (
 // The errors ErrInterrupted and ErrTimeout leave the call as it is; *unpickle.RefusedError, *unpickle.MalformedError, *LimitError
 // and *DeadError end it.
 func (c *Conn) Next(id uint64, wait time.Duration) (Event, error) {
+	return c.next(id, wait, nil, false)
+}
+
+// NextInto is Next for a thread that makes the memory for large parts of a result: a KindBuffer event asks for it, and into is the memory
+// that was made for the last of these events, nil before the first. It is written to by this thread, before NextInto returns, and by
+// Buffer.CopyTo.
+func (c *Conn) NextInto(id uint64, wait time.Duration, into []byte) (Event, error) {
+	return c.next(id, wait, into, true)
+}
+
+func (c *Conn) next(id uint64, wait time.Duration, into []byte, straight bool) (Event, error) {
 	if c.forked() {
 		return Event{}, ErrForked
 	}
@@ -27,7 +38,13 @@ func (c *Conn) Next(id uint64, wait time.Duration) (Event, error) {
 		c.mu.Unlock()
 		return Event{}, ErrBusy
 	}
+	if k.straight = straight; k.filling != nil && k.filling.Size == int64(len(into)) {
+		k.filling.into = into
+	}
 	err := c.waitFor(&k.waiter, func() bool { return len(k.events) > 0 || k.dropped }, wait)
+	if k.filling != nil {
+		k.filling.into = nil
+	}
 	var e Event
 	switch {
 	case k.dropped:
@@ -102,7 +119,7 @@ func (c *Conn) checked(k *call, e Event) (Event, error) {
 			return Event{}, &LimitError{Size: k.size, Limit: c.opts.MaxResult, Rule: c.opts.ResultRule}
 		}
 		limits := unpickle.Limits{Bytes: c.opts.MaxResult}
-		return e, unpickle.Validate(e.Data, c.opts.Mode, c.opts.Guard, limits)
+		return e, unpickle.ValidateWith(e.Data, besides(e.Buffers), c.opts.Mode, c.opts.Guard, limits)
 	case KindException:
 		descriptor, err := exceptionJSON(e.Descriptor, c.opts.Vouch, c.opts.Bound)
 		if err != nil {
@@ -160,7 +177,7 @@ func (c *Conn) waitFor(w *waiter, have func() bool, wait time.Duration) error {
 		var err error
 		switch {
 		case !c.reading && !c.ended:
-			err = c.lead(have, deadline, left)
+			err = c.lead(w, have, deadline, left)
 		case len(c.out) > 0 && !c.ended:
 			err = c.sendOn(left)
 		default:
@@ -174,9 +191,15 @@ func (c *Conn) waitFor(w *waiter, have func() bool, wait time.Duration) error {
 
 // lead holds the reader's role until have says true, the connection ends, or the thread has to look up: for a signal, at the end
 // of its time, after a slice.
-func (c *Conn) lead(have func() bool, deadline time.Time, left time.Duration) error {
-	c.reading, c.claimed = true, false
-	defer func() { c.reading = false }()
+func (c *Conn) lead(w *waiter, have func() bool, deadline time.Time, left time.Duration) error {
+	c.reading, c.claimed, c.leader = true, false, w
+	defer func() {
+		c.giveBack()
+		c.reading, c.leader = false, nil
+	}()
+	if c.resume(); c.dead != nil || have() {
+		return nil
+	}
 	for until := time.Now().Add(slice); ; {
 		pending := len(c.out) > 0
 		c.unlock()
