@@ -230,7 +230,8 @@ int psb_extension_event(PyObject *file); /* an extension is about to be loaded f
 int psb_import_check(PyObject *name); /* the finder's own question */
 void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explain it when a rule is the cause */
 void psb_note_refused_folder(const char *path, size_t n);
-int psb_net_listen(PyObject *sock);                                     /* listen() on a socket that was not bound */
+int psb_net_listen(PyObject *sock);                  /* listen(), where no bind() has been allowed */
+void psb_net_bound(PyObject *sock, PyObject *address); /* an allowed bind() has succeeded */
 int psb_net_name(const char *op, PyObject *sock, PyObject *address);    /* an address whose host has to be looked up */
 PyObject *psb_net_address(PyObject *sock, PyObject *address);          /* as the call shall get it */
 int psb_guard_methods(const char *name, PyObject *module);

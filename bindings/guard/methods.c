@@ -73,6 +73,8 @@ static PyObject *with_address(int which, const char *op, PyObject *self, PyObjec
     PyObject *exact = psb_net_address(self, address), *result = NULL;
     if (exact && psb_net_name(op, self, exact) == 0)
         result = originals[which](self, exact);
+    if (result && which == BIND)
+        psb_net_bound(self, exact);
     Py_XDECREF(exact);
     return result;
 }

@@ -238,16 +238,51 @@ PyObject *psb_net_address(PyObject *sock, PyObject *address) {
     return exact;
 }
 
+/* A socket, by the number that the kernel gives to no other, and what it is bound to. Its size, or 0. */
+typedef struct {
+    uint64_t cookie;
+    struct sockaddr_storage at;
+} bound_socket;
+
+static size_t identify(PyObject *sock, bound_socket *b, long *port) {
+    socklen_t size = sizeof b->at, cookie = sizeof b->cookie;
+    *b = (bound_socket){0};
+    if (!is_socket(sock) || getsockname(((socket_head *)sock)->fd, (struct sockaddr *)&b->at, &size) < 0 ||
+        (b->at.ss_family != AF_INET && b->at.ss_family != AF_INET6))
+        return 0;
+    *port = ntohs(b->at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&b->at)->sin6_port : ((struct sockaddr_in *)&b->at)->sin_port);
+    if (getsockopt(((socket_head *)sock)->fd, SOL_SOCKET, SO_COOKIE, &b->cookie, &cookie) < 0)
+        b->cookie = 0;
+    return sizeof *b;
+}
+
+/* A bind() was allowed and has succeeded. A thread may have put another socket in the place of the one that was bound: one with
+ * another port than the allowed one is not remembered. */
+void psb_net_bound(PyObject *sock, PyObject *address) {
+    bound_socket b;
+    long port, wanted = PyTuple_Check(address) && PyTuple_GET_SIZE(address) >= 2 && PyLong_Check(PyTuple_GET_ITEM(address, 1))
+                            ? PyLong_AsLong(PyTuple_GET_ITEM(address, 1))
+                            : -1;
+    if (wanted == -1)
+        PyErr_Clear();
+    size_t n = psb.enforce && wanted >= 0 ? identify(sock, &b, &port) : 0;
+    if (n && b.cookie && port && (wanted == 0 || port == wanted))
+        psb_remember('B', (const char *)&b, n);
+}
+
+/* The system gives a port to a socket that has none, and a connect() that failed leaves one: only what bind() was allowed to
+ * take has been judged. A socket that another process has bound, or one of which that has been forgotten, is judged by its address. */
 int psb_net_listen(PyObject *sock) {
-    struct sockaddr_storage at = {0};
-    socklen_t size = sizeof at;
-    if (!psb.enforce || !is_socket(sock) || getsockname(((socket_head *)sock)->fd, (struct sockaddr *)&at, &size) < 0)
+    bound_socket b;
+    long port;
+    char host[INET6_ADDRSTRLEN];
+    size_t n = psb.enforce ? identify(sock, &b, &port) : 0;
+    if (!n || (port && b.cookie && psb_seen('B', (const char *)&b, n)))
         return 0;
-    bool six = at.ss_family == AF_INET6;
-    if ((!six && at.ss_family != AF_INET) ||
-        (six ? ((struct sockaddr_in6 *)&at)->sin6_port : ((struct sockaddr_in *)&at)->sin_port)) /* bind() was judged */
-        return 0;
-    endpoint e = {.op = "listen", .proto = "tcp", .host = six ? "::" : "0.0.0.0", .host_len = six ? 2 : 7};
+    const void *at = b.at.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)&b.at)->sin6_addr : (void *)&((struct sockaddr_in *)&b.at)->sin_addr;
+    if (!inet_ntop(b.at.ss_family, at, host, sizeof host))
+        host[0] = 0;
+    endpoint e = {.op = "listen", .proto = "tcp", .host = host, .host_len = strlen(host), .port = port};
     return check(&e);
 }
 

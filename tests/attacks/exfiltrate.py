@@ -249,7 +249,6 @@ CASES: list[Attack] = [
     """,
         kind="state",
         grants="net=ALLOW|TCP|127.0.0.1|1|OUT",
-        gap="the port of a connect that failed passes for one that was bound, and listen() has no event",
     ),
     exfiltrate(
         "MPTCP",
