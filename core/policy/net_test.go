@@ -98,6 +98,7 @@ func TestNetMessages(t *testing.T) {
 		{NetQuestion{"connect", "tcp", "169.254.169.254", 80}, []string{"DENIED tcp connect to 169.254.169.254:80 OUT", ".py-sandboxes:1"}, "\n    net=DENY|*|@metadata|*|OUT"},
 		{NetQuestion{"connect", "raw", "127.0.0.1", 0}, []string{"DENIED raw connect", "cannot be granted"}, "cannot be granted."},
 		{NetQuestion{"socket", "raw", "", 29}, []string{"DENIED raw make a socket", "cannot be granted"}, "cannot be granted."},
+		{NetQuestion{"connect", "unix", "@x", 0}, []string{"DENIED unix connect to @x OUT"}, "abstract sockets cannot be granted."},
 		{NetQuestion{"connect", "unix", "/run/x.sock", 0}, []string{"DENIED unix connect to /run/x.sock OUT"}, "\n    expose-rw=/run/x.sock"},
 	} {
 		m := pol.Net(c.q).Message()
@@ -129,6 +130,7 @@ func TestUnixSockets(t *testing.T) {
 		{"bind", "unix", w.dir + "/run/other.sock", 0, true},
 		{"connect", "unix", w.dir + "/ro.sock", 0, false},
 		{"connect", "unix", "\x00abstract", 0, false},
+		{"connect", "unix", "@abstract", 0, false},
 		{"connect", "unix", "", 0, false},
 		{"connect", "unix", w.dir + "/run/../run/own.sock", 0, false},
 	} {

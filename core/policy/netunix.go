@@ -4,7 +4,7 @@ package policy
 // exposed (tmux, X11, ssh-agent and D-Bus would be a way to run programs); making one is writing a file.
 func (p *Policy) unix(n NetQuestion) Decision {
 	switch {
-	case n.Host == "" || n.Host[0] == 0:
+	case n.Host == "" || n.Host[0] == 0 || n.Host[0] == '@': // the guard writes the NUL as @; its paths are absolute
 		return p.refuseNet(n, 0, "abstract sockets cannot be granted.")
 	case !clean(n.Host):
 		return p.refuseNet(n, 0, "the path is not canonical, so no rule can decide on it.")
