@@ -38,6 +38,38 @@ except FileNotFoundError as e:
     assert place.run("-c", code).stdout.split("\n")[0] == "2 No such file or directory /etc/passwd FileNotFoundError"
 
 
+def test_access_answers(place: Place) -> None:
+    """As for what is not there."""
+    code = "import os; print([os.access('/etc/passwd', m) for m in (0, os.R_OK)], os.access('/etc/none', 0))"
+    place.profile("python-import=os")
+    done = place.run("-c", code)
+    assert done.stdout == "[False, False] False\n", done.stderr
+    place.profile("python-import=os\nexpose-ro=/etc/passwd")
+    assert place.run("-c", code).stdout == "[True, True] False\n"
+
+
+def test_an_abstract_socket_is_called_so(place: Place) -> None:
+    place.profile("python-import=socket")
+    done = place.run("-c", "import socket; socket.socket(socket.AF_UNIX).connect('\\0psb')")
+    assert done.stderr.endswith("DENIED unix connect to @psb OUT: abstract sockets cannot be granted.\n")
+
+
+def test_a_copy_may_set_its_own_priority(place: Place) -> None:
+    """The kernel filter knows the first process alone by its number."""
+    place.provider = "landlock"
+    place.profile("python-import=os\npython-api=ALLOW:os.fork\npython-api=ALLOW:os.setpriority")
+    code = """
+import os
+if os.fork() == 0:
+    os.setpriority(os.PRIO_PROCESS, os.getpid(), os.getpriority(os.PRIO_PROCESS, 0))
+    os.setpriority(os.PRIO_PROCESS, 1, 0)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    done = place.run("-c", code)
+    assert done.stdout == "1\n", done.stderr
+    assert "line 5" in done.stderr and "PermissionError" in done.stderr
+
+
 def test_writing_what_is_read_only(place: Place) -> None:
     data = place.file("data/x", "old")
     place.profile("expose-ro=./data")

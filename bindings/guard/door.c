@@ -81,6 +81,8 @@ static PyObject *call_hand_on(PSB_CALL) {
     return door->call >= 0 ? judged(door, original, args, n, kwnames, psb_hand_on) : psb_hand_on(door, original, args, n, kwnames);
 }
 
+static PyObject *call_own_number(PSB_CALL) { return judged(door, original, args, n, kwnames, psb_own_number); }
+
 static const psb_pass PASS[] = {
     [DOOR_CALL] = call_call,
     [DOOR_FILE] = psb_call_file,
@@ -102,6 +104,7 @@ static const psb_pass PASS[] = {
     [DOOR_EXEC] = psb_exec_module,
     [DOOR_CFFI] = psb_cffi_call,
     [DOOR_CODE] = psb_load_code,
+    [DOOR_OWN_NUMBER] = call_own_number,
 };
 
 PyObject *psb_pass_door(PSB_CALL) { return PASS[door->kind](door, original, args, n, kwnames); }

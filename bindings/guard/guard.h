@@ -226,6 +226,7 @@ int psb_call_ask(int call, const char *event); /* whoever the caller is */
 int psb_find_class(int call, PyObject *args); /* pickle.find_class: values are free */
 int psb_eval_check(const char *kind, PyObject *args);
 int psb_net_event(const char *event, PyObject *args);
+int psb_native_import(PyObject *name); /* an extension of this name is about to be loaded */
 int psb_extension_event(PyObject *file); /* an extension is about to be loaded from this file */
 int psb_import_check(PyObject *name); /* the finder's own question */
 void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explain it when a rule is the cause */
@@ -277,7 +278,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -324,6 +325,8 @@ PyObject *psb_closerange(PSB_CALL);
 PyObject *psb_sql_call(PSB_CALL);
 PyObject *psb_dbm_open(PSB_CALL);
 PyObject *psb_call_env(PSB_CALL);
+PyObject *psb_readline_call(PSB_CALL);
+PyObject *psb_own_number(PSB_CALL);
 PyObject *psb_hand_on(PSB_CALL);
 PyObject *psb_exec_environment(PyObject *given);
 PyObject *psb_load_code(PSB_CALL);

@@ -92,7 +92,9 @@ static int judge(const event_slot *e, PyObject *args) {
     case NET:
         return psb_net_event(e->event, args);
     case IMPORT:
-        return PyTuple_GET_SIZE(args) >= 2 && PyTuple_GET_ITEM(args, 1) != Py_None ? psb_extension_event(PyTuple_GET_ITEM(args, 1)) : 0;
+        if (PyTuple_GET_SIZE(args) < 2 || PyTuple_GET_ITEM(args, 1) == Py_None)
+            return 0;
+        return psb_native_import(PyTuple_GET_ITEM(args, 0)) < 0 ? -1 : psb_extension_event(PyTuple_GET_ITEM(args, 1));
     case RUN:
         if (!psb.partial)
             psb_enter_user_phase();

@@ -341,10 +341,15 @@ PyObject *psb_find_and_load(PSB_CALL) {
     return module;
 }
 
-/* _imp.create_builtin(spec): a builtin module made anew comes without shims. */
+/* _imp.create_builtin(spec): a builtin module made anew comes without shims. No event tells of it, as one does of a library. */
 PyObject *psb_create_module(PSB_CALL) {
+    PyObject *wanted = door->kind == DOOR_CREATE && n >= 1 ? PyObject_GetAttrString(args[0], "name") : NULL;
+    PyErr_Clear();
+    bool refused = wanted && psb_native_import(wanted) < 0;
+    Py_XDECREF(wanted);
+    if (refused)
+        return NULL;
     PyObject *module = psb_call_original(original, args, n, kwnames);
-    (void)door;
     if (!module || !PyModule_Check(module))
         return module;
     PyObject *name = PyModule_GetNameObject(module);

@@ -14,6 +14,8 @@ static enum psb_door_kind kind_of(const char *module, const char *attr) {
         return DOOR_DYNAMIC;
     if (strcmp(module, "posix") == 0 && (strcmp(attr, "execve") == 0 || strcmp(attr, "posix_spawnp") == 0))
         return DOOR_HAND_ON;
+    if (strcmp(module, "posix") == 0 && (strcmp(attr, "setpriority") == 0 || strncmp(attr, "sched_set", 9) == 0))
+        return DOOR_OWN_NUMBER;
     if (strcmp(module, "_imp") == 0 && strncmp(attr, "exec_", 5) == 0)
         return DOOR_EXEC;
     if (strcmp(module, "_imp") == 0 && strcmp(attr, "get_frozen_object") == 0)

@@ -43,7 +43,7 @@ func TestCallsAreComplete(t *testing.T) {
 
 func TestSpecsAreSpelledRight(t *testing.T) {
 	event := regexp.MustCompile(`^(open|ioctl|database|[rwWsl]\d(d\d)?( [rwWsl]\d(d\d)?)*)$`)
-	shim := regexp.MustCompile(`^[rlwopnbg]\d(d=[a-z_]+)?$`)
+	shim := regexp.MustCompile(`^[rlwopnbgi]\d(d=[a-z_]+)?$`)
 	for _, e := range FileEvents {
 		assert.Regexp(t, event, e.Spec, e.Event)
 		assert.NotEmpty(t, e.Why, e.Event)

@@ -63,5 +63,8 @@ var nativeCalls = []Call{
 	{Name: "sqlite3.Connection.load_extension", Category: Native, Event: "sqlite3.load_extension", Why: "loads a library"},
 	{Name: "_xxsubinterpreters.create", Category: Native, Shim: []Target{{"_xxsubinterpreters", "create"}}, Until: "3.12", Why: "a fresh interpreter: its objects are not those of the program, its threads are"},
 	{Name: "_interpreters.create", Aliases: []string{"concurrent.interpreters.create", "interpreters.create"}, Category: Native, Shim: []Target{{"_interpreters", "create"}}, Since: "3.13", Why: "a fresh interpreter: its objects are not those of the program, its threads are"},
+	{Name: "_testcapi", Aliases: []string{"_testinternalcapi", "_testlimitedcapi", "_testbuffer", "_testclinic", "_testclinic_limited",
+		"_testexternalinspection", "_testmultiphase", "_testsinglephase", "_testimportmultiple", "_ctypes_test", "_xxtestfuzz"},
+		Category: Native, Slot: true, Why: "CPython's tests of itself, raw memory among them: the import asks for it (bindings/guard/native_import.c)"},
 	{Name: "_testcapi.run_in_subinterp", Category: Native, Event: "cpython.PyInterpreterState_New", Why: "a fresh interpreter, by whatever way"},
 }

@@ -30,7 +30,7 @@ var FileEvents = []FileEvent{
 }
 
 // FileShims are the path functions without an event, or with one that says too little. In their specs r and l ask for
-// metadata, o for the content, p for what flags say, n leaves it to the event and only makes it a str or bytes, b and g are what dbm.ndbm and dbm.gnu open; `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
+// metadata, o for the content, p for what flags say, n leaves it to the event and only makes it a str or bytes, b and g are what dbm.ndbm and dbm.gnu open, i readline's init files; `d=` names the keyword of dir_fd. os has its own names for what posix defines, so both are listed.
 var FileShims = []FileShim{
 	{Target{"posix", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"}, {Target{"os", "open"}, "p0d=dir_fd", "its event leaves the dir_fd out"},
 	{Target{"posix", "stat"}, "r0d=dir_fd", "no event"}, {Target{"os", "stat"}, "r0d=dir_fd", "no event"},
@@ -41,7 +41,8 @@ var FileShims = []FileShim{
 	{Target{"posix", "pathconf"}, "r0", "no event"}, {Target{"os", "pathconf"}, "r0", "no event"},
 	{Target{"posix", "mkfifo"}, "w0d=dir_fd", "no event"}, {Target{"os", "mkfifo"}, "w0d=dir_fd", "no event"},
 	{Target{"posix", "mknod"}, "w0d=dir_fd", "no event"}, {Target{"os", "mknod"}, "w0d=dir_fd", "no event"},
-	{Target{"readline", "read_init_file"}, "o0", "opened by the C library"},
+	{Target{"readline", "read_init_file"}, "i0", "opened by the C library, which expands ~"},
+	{Target{"readline", "parse_and_bind"}, "i0", "`$include FILE` is opened by the C library"},
 	{Target{"readline", "read_history_file"}, "o0", "opened by the C library"},
 	{Target{"readline", "write_history_file"}, "w0", "opened by the C library"},
 	{Target{"readline", "append_history_file"}, "w1", "opened by the C library"},

@@ -338,6 +338,46 @@ CASES: list[Attack] = [
     """,
         kind="state",
     ),
+    # ---- CPython's tests of itself: to have one is to have memory
+    native(
+        "the interpreter's own test module",
+        """
+        try:
+            import _testcapi
+        except ModuleNotFoundError:
+            absent('no test modules')
+        print('ESCAPED' if _testcapi.unicode_asucs4('x', 64, True) else 'no')
+    """,
+        before=(3, 13),
+    ),
+    *(
+        native(
+            f"the interpreter's own {name}",
+            f"""
+        try:
+            import {name}
+        except ModuleNotFoundError:
+            absent('no test modules')
+        print('ESCAPED')
+    """,
+            kind="twin",
+        )
+        for name in ("_testinternalcapi", "_testbuffer", "_xxtestfuzz", "_ctypes_test", "_testmultiphase")
+    ),
+    native(
+        "the interpreter's own test module under another name",
+        """
+        import importlib.util, sys, sysconfig
+        folder = next((p for p in sys.path if p.endswith('lib-dynload')), '')
+        spec = importlib.util.spec_from_file_location('quiet._testcapi', folder + '/_testcapi' + sysconfig.get_config_var('EXT_SUFFIX'))
+        try:
+            module = importlib.util.module_from_spec(spec)
+        except ImportError:
+            absent('no test modules')
+        print('ESCAPED' if module.getargs_i else 'no')
+    """,
+        kind="object",
+    ),
     # ---- cffi
     foreign("ABI mode", "import cffi\nf = cffi.FFI()\nseen(f.buffer(f.cast('char *', AT), 8))", kind="direct"),
     foreign("an FFI of one's own", "f = backend.FFI()\nseen(f.buffer(f.cast('char *', AT), 8))", kind="twin"),

@@ -17,7 +17,8 @@ KNOWN = {
     "* os.execle('none', 'x')": "an environment that is none is met before an empty list; the call refuses both",
     "* _posixsubprocess.fork_exec([*][[]5[]] [*] 30)": "a private function with a wrong number of arguments: either TypeError",
     # the kernel boundary of landlock
-    "landlock os.setpriority(*": "the kernel filter lets a process act on itself alone, and says so first",
+    "landlock os.setpriority(99, *": "the kernel filter lets a process act on itself alone, and says so first",
+    "landlock os.setpriority(os.PRIO_PROCESS, 2[*][*]22 + 1, *": "the same",
     "landlock os.sched_set*(2[*][*]22 + 1, *": "the same",
     "landlock resource.prlimit(2[*][*]22 + 1, *": "the same",
     "landlock os.chroot(*": "the kernel filter refuses it before it looks at the path",

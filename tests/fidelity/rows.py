@@ -248,6 +248,10 @@ _row(
     "readline.read_init_file('f')\nreadline.read_init_file('none')\nreadline.read_init_file(P('none'))\nreadline.read_init_file(5)\nreadline.read_init_file('f', 'f')\nreadline.read_init_file('a\\0b')\n",
 )
 _row(
+    "readline.parse_and_bind",
+    "readline.parse_and_bind('$include f')\nreadline.parse_and_bind('  $ INCLUDE none ')\nreadline.parse_and_bind('$include')\nreadline.parse_and_bind('$include ~')\nreadline.parse_and_bind('tab: complete')\nreadline.parse_and_bind('$if mode=vi')\nreadline.parse_and_bind('$include a\\0b')\nreadline.parse_and_bind('\\ud800')\nreadline.parse_and_bind(b'x')\nreadline.parse_and_bind(5)\nreadline.parse_and_bind()\n",
+)
+_row(
     "readline.read_history_file",
     "readline.read_history_file('f'), readline.get_history_item(1)\nreadline.read_history_file('none')\nreadline.read_history_file(b'f')\nreadline.read_history_file([])\nreadline.read_history_file(filename='f')\n",
 )
