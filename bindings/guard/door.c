@@ -87,6 +87,7 @@ static const psb_pass PASS[] = {
     [DOOR_CALL] = call_call,
     [DOOR_FILE] = psb_call_file,
     [DOOR_ENV] = psb_call_env,
+    [DOOR_EXPLAINED] = psb_explained,
     [DOOR_FORK_EXEC] = call_fork_exec,
     [DOOR_IMPORT] = psb_import_call,
     [DOOR_FIND_AND_LOAD] = psb_find_and_load,

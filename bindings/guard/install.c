@@ -118,6 +118,9 @@ static int install(const char *m, PyObject *module) {
     if (strcmp(m, "posix") == 0 && (replace(m, module, module, "execv", DOOR_HAND_ON, -1, NULL) < 0 ||
                                     replace(m, module, module, "posix_spawn", DOOR_HAND_ON, -1, NULL) < 0))
         return -1; /* their events judge them */
+    for (const psb_explained_row *row = PSB_EXPLAINED; row->module; row++)
+        if (strcmp(row->module, m) == 0 && replace(m, module, module, row->attr, DOOR_EXPLAINED, -1, row->spec) < 0)
+            return -1;
     if (strcmp(m, "marshal") == 0 && replace(m, module, module, "loads", DOOR_CODE, -1, NULL) < 0)
         return -1;
     if (strcmp(m, "builtins") == 0 && replace(m, module, module, "compile", DOOR_CODE, -1, NULL) < 0)

@@ -20,22 +20,6 @@ static int enter(void) {
     return psb_sql.n;
 }
 
-/* Asks what SQLite was refused, so that the refusal is recorded and has its text, and hangs it on the error. */
-static void tell(PyObject *error, const char *name, int need) {
-    PyObject *type, *refusal, *tb, *path = PyUnicode_DecodeFSDefault(name);
-    if (path && psb_file_object(path, -1, need, true, false, "open") < 0) {
-        PyErr_Fetch(&type, &refusal, &tb);
-        PyErr_NormalizeException(&type, &refusal, &tb);
-        if (refusal)
-            psb_carry(error, refusal);
-        Py_XDECREF(type);
-        Py_XDECREF(refusal);
-        Py_XDECREF(tb);
-    }
-    PyErr_Clear();
-    Py_XDECREF(path);
-}
-
 static void tell_all(PyObject *error, const psb_sql_refused *refused, int n) {
     PyObject *number = PyObject_GetAttrString(error, "sqlite_errorcode");
     long code = number && PyLong_Check(number) ? PyLong_AsLong(number) : -1;
@@ -46,10 +30,10 @@ static void tell_all(PyObject *error, const psb_sql_refused *refused, int n) {
     for (int need = PSB_READ; need <= PSB_WRITE; need++) /* reading first, which asks for less */
         for (int i = 0; i < n; i++)
             if (refused[i].need == need)
-                tell(error, refused[i].path, need);
+                psb_tell_file(error, refused[i].path, need, "open");
     if (!n && (code & 0xff) == READONLY)
         for (const char *const *path = psb_sql_read_only(); *path; path++)
-            tell(error, *path, PSB_WRITE);
+            psb_tell_file(error, *path, PSB_WRITE, "open");
 }
 
 static void leave(int before, bool failed) {

@@ -29,6 +29,7 @@ var refusals = map[wire.Op]refusal{
 	wire.OpNet:    {wire.ExcConnectionRefused, syscall.ECONNREFUSED},
 	wire.OpEval:   {wire.ExcEvalPermission, syscall.EPERM},
 	wire.OpEnv:    {wire.ExcSandBox, 0}, // raised nowhere: the KeyError of the program carries it
+	wire.OpRemove: {wire.ExcSandBox, 0}, // nor this: the kernel's PermissionError does
 }
 
 // answer decides a question of one of the families.
@@ -55,6 +56,9 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 	}
 	denial := wire.Denial{
 		Layer: "python", Family: d.Family, Subject: d.Subject, Op: d.Op, Category: d.Category, Add: d.Add, Message: d.Message(),
+	}
+	if q.Op == wire.OpRemove {
+		denial.Layer = "os"
 	}
 	if !d.Rule.IsZero() {
 		denial.Rule = d.Rule.String()
@@ -99,6 +103,8 @@ func (j *judge) decide(q wire.Question) policy.Decision {
 		return j.policy.Eval(q.Kind)
 	case wire.OpEnv:
 		return j.policy.Env(q.Name)
+	case wire.OpRemove:
+		return j.policy.Remove(q.Path, q.Event)
 	}
 	return policy.Decision{}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pysandboxes/pysandboxes/core/profile"
 )
 
 // ownFolder is the folder that a refusal proposes where no rule for the path in question could work.
@@ -25,6 +27,10 @@ var making = map[string]bool{"mkdir": true}
 // the folder, unless it holds the profile: then a folder of its own is proposed.
 func (p *Policy) adviseName(d *Decision, path, op string) {
 	op = op[strings.LastIndexByte(op, '.')+1:]
+	if op == "gettempdir" {
+		p.adviseTemporary(d, path)
+		return
+	}
 	_, err := os.Lstat(path)
 	missing := errors.Is(err, fs.ErrNotExist)
 	folder := parent(path)
@@ -72,6 +78,45 @@ func (p *Policy) adviseName(d *Decision, path, op string) {
 		return
 	}
 	d.Note += "Let the program write into a folder of its own, such as " + ownFolder + " (" + line + "), or make the file before the start."
+}
+
+// adviseTemporary mends the advice for a program that found no folder for temporary files; path is the first that it tried.
+func (p *Policy) adviseTemporary(d *Decision, path string) {
+	if !p.holdsProfile(path) {
+		d.Note = "It is where temporary files go: a folder of the program's own, named by TMPDIR, gives away less."
+		return
+	}
+	base := p.dir
+	if base == "" {
+		base = path
+	}
+	own := filepath.Join(base, "tmp")
+	if text, ok := p.spell(own + "/"); ok {
+		d.Note = "It holds the profile, so it cannot be exposed for writing. Let temporary files go to a folder of the program's own."
+		d.Add, d.Also = []string{"expose-rw=" + text}, []string{"env=TMPDIR=" + own}
+	}
+}
+
+// Remove says why the kernel does not let a name be taken away that the rules expose for writing: they expose it alone, and not
+// the folder that it stands in. Where that is not so, the decision allows it.
+func (p *Policy) Remove(path, op string) Decision {
+	if !clean(path) || path == "/" {
+		return p.allow("file", op, path, 0)
+	}
+	at, above := p.files.find(path), p.files.find(parent(path))
+	if at.rw == 0 || above.rw > 0 {
+		return p.allow("file", op, path, at.rw)
+	}
+	d := p.refuse("file", op, path, "removing"+phrase(path, Read)[len("reading"):], at.rw)
+	line := d.RuleText + " at " + d.Rule.String()
+	d.Rule, d.RuleText = profile.Position{}, "" // it allows the path, so it is not what forbids this
+	instead := "Let the program empty it and leave it"
+	if op == "rmdir" {
+		instead = "Let the program remove what is in it and leave it"
+	}
+	d.Note = "the line " + line + " exposes it alone, and names are made and removed in their folder, which no rule exposes for " +
+		"writing. " + instead + ", or work in a folder beneath one that is exposed."
+	return d
 }
 
 // adviseProcess mends the advice for the folder of a process: its number is another one at each start.

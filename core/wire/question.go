@@ -21,6 +21,7 @@ const (
 	OpEval     Op = "eval"
 	OpEnv      Op = "env"
 	OpHidden   Op = "hidden"
+	OpRemove   Op = "remove"
 	OpLearn    Op = "learn"
 	OpLearnEnv Op = "learn-env"
 	OpNote     Op = "note"
@@ -44,10 +45,10 @@ type Question struct {
 	Version string // hello: of the product
 	Python  string // hello: of the interpreter
 
-	Path  string // file, hidden: canonical, any byte but NUL
+	Path  string // file, hidden, remove: canonical, any byte but NUL
 	Write bool   // file
 	Via   string // file: the path whose link leads to Path, "" usually
-	Event string // file, call
+	Event string // file, call, remove
 
 	Name string // import, env, learn-env
 	Hint string // import: a file that exists but may not be read, "" usually
@@ -95,6 +96,9 @@ var subjects = map[Op]subject{
 	OpEval: {1,
 		func(r *reader, q *Question) { q.Kind = r.oneOf("kind", "eval", "exec", "compile") },
 		func(w *writer, q *Question) { w.str(q.Kind) }},
+	OpRemove: {2,
+		func(r *reader, q *Question) { q.Path, q.Event = r.bytes("path", maxPath), r.word("event", maxName) },
+		func(w *writer, q *Question) { w.bin(q.Path).str(q.Event) }},
 	OpEnv: {1,
 		func(r *reader, q *Question) { q.Name = r.bytes("name", maxName) },
 		func(w *writer, q *Question) { w.bin(q.Name) }},
@@ -115,7 +119,7 @@ func observed(family Op) (subject, bool) {
 		return subject{1,
 			func(r *reader, q *Question) { q.Name = r.loose("name", maxName) },
 			func(w *writer, q *Question) { w.str(q.Name) }}, true
-	case OpEnv: // has a message of its own
+	case OpEnv, OpRemove: // the one has a message of its own, the other is nothing to be learned
 		return subject{}, false
 	}
 	s, known := subjects[family]

@@ -22,6 +22,7 @@ var questions = []Question{
 	{Seq: 5, Op: OpNet, NetOp: "reverse", Proto: "udp", Host: "192.0.2.1"},
 	{Seq: 5, Op: OpNet, NetOp: "socket", Proto: "raw", Port: 29},
 	{Seq: 6, Op: OpEval, Kind: "compile"},
+	{Seq: 7, Op: OpRemove, Path: "/w\xff", Event: "rmdir"},
 	{Seq: 7, Op: OpEnv, Name: "A\xff"},
 	{Op: OpLearn, Family: OpFile, Path: "/data/x", Event: "open", Site: "a.py:3", Quiet: true},
 	{Op: OpLearn, Family: OpImport, Name: "json", Site: "a.py:1"},
