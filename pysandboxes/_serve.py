@@ -10,7 +10,7 @@ import sys
 from _pickle import dumps, loads
 from _thread import allocate_lock, get_ident, start_new_thread
 from contextvars import Context
-from posix import _exit
+from posix import _exit, register_at_fork
 from types import CoroutineType
 
 from . import _guard, _main_module
@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from _thread import LockType
-    from typing import Any
+    from typing import Any, NoReturn
 
 #: Numbers of cancelled calls that are remembered until those calls are met.
 MAX_EARLY = 1000
@@ -78,6 +78,11 @@ class Server:
         self.forwarder = forwarder
         # Operations of our own, by their names in a payload.
         self.internal = self.generators.operations()
+        self.forked = False
+        register_at_fork(after_in_child=self.mark_forked)
+
+    def mark_forked(self) -> None:
+        self.forked = True
 
     def run(self) -> None:
         """Serve in the main thread; returns when told to stop and the last call is over that somebody waits for."""
@@ -150,6 +155,8 @@ class Server:
             self.succeed(call, value)
 
     def succeed(self, call: Call, value: object) -> None:
+        if self.forked:
+            self.end_fork(call, None)
         buffers = None
         try:
             if type(value) in SMALL:
@@ -170,6 +177,8 @@ class Server:
             self.finish(call, RESULT, data)
 
     def fail(self, call: Call, exc: BaseException) -> None:
+        if self.forked:
+            self.end_fork(call, exc)
         if call.cancelled:
             self.finish(call, CANCELLED)
             return
@@ -181,6 +190,22 @@ class Server:
             rich = None
             descriptor = _guard.pack(_bare(exc, second))
         self.finish(call, EXCEPTION, descriptor, rich)
+
+    def end_fork(self, call: Call, exc: BaseException | None) -> NoReturn:
+        """A fork that comes back from its call has nobody to answer: it ends as the program of that function would."""
+        status = 1
+        try:
+            if exc is None:
+                status = 0
+            elif isinstance(exc, SystemExit) and (exc.code is None or isinstance(exc.code, int)):
+                status = int(exc.code or 0) & 0xFF
+            elif isinstance(exc, SystemExit):
+                sys.stderr.write(f"{exc.code}\n")
+            else:
+                sys.excepthook(type(exc), exc, exc.__traceback__)
+            call.outlet.close()
+        finally:
+            _exit(status)
 
     def finish(self, call: Call, kind: int, *data: Any) -> None:
         """Send the last frame of a call, after all that it has printed."""

@@ -131,6 +131,10 @@ def pid() -> int:
     return os.getpid()
 
 
+def _deeper() -> int:
+    return 1 + _deeper()
+
+
 @sandbox
 def end_by(how: str) -> Any:
     """End the interpreter, or try to."""
@@ -141,7 +145,7 @@ def end_by(how: str) -> Any:
     if how == "quit":
         raise SystemExit("by a message")
     if how == "recursion":
-        return end_by.__wrapped__(how)
+        return _deeper()
     if how == "fault":
         import ctypes
 
@@ -168,3 +172,70 @@ def raise_limit(name: str) -> None:
 @sandbox
 def say(text: str) -> None:
     print(text)
+
+
+@sandbox
+def write(chunks: list[bytes], times: int = 1) -> int:
+    """To sys.stdout as bytes, a chunk at a time."""
+    written = 0
+    for _ in range(times):
+        for chunk in chunks:
+            written += sys.stdout.buffer.write(chunk)
+            sys.stdout.flush()
+    return written
+
+
+@sandbox
+def write_natively(data: bytes) -> int:
+    """As a C library does: to the descriptor."""
+    return os.write(1, data)
+
+
+@sandbox
+def fork_and_go_on() -> int:
+    """A fork that neither calls nor answers: its end is its own."""
+    pid = os.fork()
+    if not pid:
+        os._exit(7)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@sandbox
+def fork_and_come_back(how: str) -> int:
+    """A fork that comes back from the call as its parent does; the status it ends with."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if how == "exit":
+        sys.exit(5)
+    if how == "message":
+        sys.exit("a last word")
+    if how == "raise":
+        raise ValueError("in the fork")
+    return -1
+
+
+INITIALISED: list[str] = []
+
+
+def initialise_by_a_call() -> None:
+    INITIALISED.append(answer(3).decode())
+
+
+@sandbox
+def initialised() -> list[str]:
+    return INITIALISED
+
+
+def initialise_for_ever() -> None:
+    print("initialising", flush=True)
+    time.sleep(600)
+
+
+def initialise_and_die() -> None:
+    os._exit(9)
+
+
+@sandbox(timeout=0.3)
+def sleep_a_moment(seconds: float) -> None:
+    time.sleep(seconds)

@@ -94,7 +94,7 @@ def test_a_working_directory_that_was_removed(tmp_path: Path, profile: Path) -> 
 
 
 def descriptors() -> list[str]:
-    return sorted(os.listdir("/proc/self/fd"))
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
 
 
 def test_no_descriptor_is_left_for_a_start(profile: Path) -> None:
