@@ -92,7 +92,8 @@ gen: $(VENV)/.built need-go ## make the generated files again: the gopy binding,
 
 .PHONY: compat
 compat: $(VENV)/.built $(foreach v,$(SMOKE),.venv-$(v)/.built) ## CPython's own tests, bare and sandboxed, on every Python here that ships them: a table, and what differs
-	@failed=; for python in $(RUN) $(foreach v,$(SMOKE),.venv-$(v)/bin/python); do "$$python" tests/cpython || failed=1; done; [ -z "$$failed" ]
+	@rm -rf .compat; failed=; for python in $(RUN) $(foreach v,$(SMOKE),.venv-$(v)/bin/python); do "$$python" tests/cpython --results .compat || failed=1; done; \
+	$(RUN) tests/cpython/report.py .compat && [ -z "$$failed" ]
 
 .PHONY: bench
 bench: $(VENV)/.built ## measure beside bare Python; writes bench.json
@@ -125,7 +126,7 @@ wheels: $(VENV)/.built need-go ## both distributions for every Python on this ma
 .PHONY: clean
 clean: ## take away everything that was built
 	@echo "make: taking away what was built"
-	@rm -rf .venv .venv-3.* .tools dist build bench.json python_sb/bin .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf .venv .venv-3.* .tools dist build .compat bench.json python_sb/bin .mypy_cache .ruff_cache .pytest_cache
 	@rm -f pysandboxes/*.so
 	@find pysandboxes tests samples tools bindings python_sb -name __pycache__ -type d -prune -exec rm -rf {} +
 

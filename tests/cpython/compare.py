@@ -36,6 +36,8 @@ class Outcome:
     outcomes: dict[str, str] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     judged: int = 0
+    refused: int = 0  # how often the one denied function was tried, and refused
+    seconds: float = 0
     trouble: str = ""
 
     def counts(self) -> str:
@@ -79,10 +81,13 @@ def compare(bare: Outcome, held: Outcome) -> Different:
 
 
 @lru_cache
+def entries() -> list[Reviewed]:
+    listed = tomllib.loads((HERE / "differences.toml").read_text()).get("difference", [])
+    return [Reviewed(**{k: tuple(v) if isinstance(v, list) else v for k, v in e.items()}) for e in listed]
+
+
 def reviewed(provider: str) -> list[Reviewed]:
-    entries = tomllib.loads((HERE / "differences.toml").read_text()).get("difference", [])
-    made = [Reviewed(**{k: tuple(v) if isinstance(v, list) else v for k, v in e.items()}) for e in entries]
-    return [e for e in made if provider in e.provider and VERSION in e.python]
+    return [e for e in entries() if provider in e.provider and VERSION in e.python]
 
 
 def unlisted(different: Different, provider: str) -> tuple[Different, dict[str, int]]:

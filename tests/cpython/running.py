@@ -98,7 +98,8 @@ def read(out: Path, trouble: str, words: str) -> Outcome:
             continue
         if outcome == "end":
             ended = True
-            result.judged = int(said.split()[0])
+            result.judged, result.refused = map(int, said.split()[:2])
+            result.seconds = float(said.split()[2])
         else:
             result.outcomes[name] = "did not end" if outcome == "started" else outcome
             result.words[name] = said

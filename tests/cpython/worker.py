@@ -81,15 +81,15 @@ def chosen(suite: Any, patterns: list[str]) -> unittest.TestSuite:
     return out
 
 
-def live_denial() -> None:
-    """The profile allows everything but this: it must be refused, by the rule and by nothing else."""
+def live_denial() -> int:
+    """The profile allows everything but this: it must be refused, by the rule and by nothing else. How often it was: 1."""
     from pysandboxes import _guard
 
     try:
         os.login_tty(-1)
     except _guard.RuleApiPermissionError:
         if _guard.active():
-            return
+            return 1
     raise SystemExit("worker: this process is not held: os.login_tty was not refused")
 
 
@@ -102,8 +102,7 @@ def main() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    if held:
-        live_denial()
+    refused = live_denial() if held else 0
     from test import support
 
     support.use_resources = resources  # commonly none: no network but loopback, no gigabytes, no sound
@@ -112,20 +111,22 @@ def main() -> None:
     with open(name, "w", encoding="utf-8", errors="backslashreplace") as out:  # noqa: PTH123
         result = Outcomes(out)
         try:
+            writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # the suite's folder is the interpreter's
             suite = unittest.defaultTestLoader.loadTestsFromName("test." + module)
+            sys.dont_write_bytecode = writing
         except unittest.SkipTest as reason:
             out.write(json.dumps([module, "skipped", str(reason)]) + "\n")
         else:
             chosen(suite, patterns).run(result)
         judged = 0
         if held:
-            live_denial()
+            refused += live_denial()
             from pysandboxes import _guard
 
             judged = _guard.judged()
             if not judged:
                 raise SystemExit("worker: the guard judged nothing")
-        out.write(json.dumps(["", "end", f"{judged} {time.monotonic() - start:.1f}"]) + "\n")
+        out.write(json.dumps(["", "end", f"{judged} {refused} {time.monotonic() - start:.1f}"]) + "\n")
 
 
 if __name__ == "__main__":
