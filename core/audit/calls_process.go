@@ -41,6 +41,7 @@ var privilegeCalls = []Call{
 	{Name: "os.unshare", Aliases: twin("unshare"), Category: Privileges, Shim: posix("unshare"), Since: "3.12", Why: "no event; new namespaces widen what the kernel offers"},
 	{Name: "time.clock_settime", Aliases: []string{"time.clock_settime_ns"}, Category: Privileges,
 		Shim: []Target{{"time", "clock_settime"}, {"time", "clock_settime_ns"}}, Why: "no event; the clock of the machine"},
+	{Name: "syslog.syslog", Category: Privileges, Shim: []Target{{"syslog", "syslog"}}, Why: "the C library writes to the log of the machine, through /dev/log"},
 	{Name: "socket.sethostname", Aliases: []string{"_socket.sethostname"}, Category: Privileges, Event: "socket.sethostname", Why: "the name of the machine"},
 	{Name: "spwd.getspnam", Category: Privileges, Shim: []Target{{"spwd", "getspnam"}}, Until: "3.12", Why: "no event; the C library reads the passwords of the machine"},
 	{Name: "spwd.getspall", Category: Privileges, Shim: []Target{{"spwd", "getspall"}}, Until: "3.12", Why: "no event; the C library reads the passwords of the machine"},

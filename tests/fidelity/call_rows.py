@@ -75,6 +75,7 @@ CALL_ROWS: dict[str, str] = {
     "os.setns": "os.setns(10**6)\nos.setns('x')\nos.setns(fd('f'))\nos.setns()",
     "os.unshare": "os.unshare(0)\nos.unshare('x')\nos.unshare()",
     "time.clock_settime": "time.clock_settime(999, 0)\ntime.clock_settime('x', 0)\ntime.clock_settime(999)\ntime.clock_settime_ns(999, 0)\ntime.clock_settime_ns('x')",
+    "syslog.syslog": "syslog.syslog(5)\nsyslog.syslog('x', 5)\nsyslog.syslog()",
     "socket.sethostname": "socket.sethostname(5)\nsocket.sethostname()",
     "spwd.getspnam": "spwd.getspnam('no-such-user')\nspwd.getspnam(5)\nspwd.getspnam()",
     "spwd.getspall": "type(spwd.getspall())\nspwd.getspall(1)",

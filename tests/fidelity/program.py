@@ -47,6 +47,7 @@ import ssl
 import stat
 import subprocess
 import sys
+import syslog
 import tempfile
 import termios
 import threading
