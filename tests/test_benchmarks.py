@@ -61,6 +61,12 @@ def test_calling(tmp_path: Path) -> None:
     assert "8 threads calling" in measures
 
 
+def test_large(tmp_path: Path) -> None:
+    measures = measured(tmp_path, "large")
+    assert measures["result of 1 MB"]["later"] == 0.25
+    assert measures["call behind one that blocks"]["how"].startswith("median of ours - ")
+
+
 def test_awaiting(tmp_path: Path) -> None:
     measures = measured(tmp_path, "awaiting")
     assert "async call, small" in measures

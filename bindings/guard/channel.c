@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KIND_STOP = 3, KIND_PIECE = 4 };
+enum { KIND_CALL = 1, KIND_STOP = 3, KIND_PIECE = 4 };
 #define FRAME_MAX (PSB_PART + 64) /* bytes of a frame's body */
 #define PAYLOAD_MAX (1LL << 31) /* bytes of a whole payload */
 #define SPIN_NS 40000           /* how long a reader looks before it sleeps */
@@ -225,8 +225,9 @@ static bool release(const frame *f, bool *spare) {
     return give;
 }
 
-/* A payload that came in PIECE frames: one call's at a time, since the application sends a call's parts in a row. */
-typedef struct {
+/* A payload that comes in PIECE frames, with others and whole calls in between. */
+typedef struct pieces {
+    struct pieces *next;
     uint8_t *buf;
     size_t len;
     int64_t id;
@@ -249,9 +250,38 @@ static void append(pieces *part, psb_text data) {
     part->len += data.n;
 }
 
+static pieces *unfinished; /* the reader's role guards it */
+
+/* Where the link to the call's pieces is, or would be. */
+static pieces **pieces_of(int64_t id) {
+    pieces **at = &unfinished;
+    while (*at && (*at)->id != id)
+        at = &(*at)->next;
+    return at;
+}
+
+/* Keeps a part of a payload. false: there is not even memory to know of it. */
+static bool keep(int64_t id, psb_text data) {
+    pieces **at = pieces_of(id);
+    if (!*at && !(*at = calloc(1, sizeof **at)))
+        return false;
+    (*at)->id = id;
+    append(*at, data);
+    return true;
+}
+
+/* The last part of a payload has come: the whole goes to the frame. */
+static void finish(pieces **at, psb_text data, frame *f) {
+    pieces *part = *at;
+    append(part, data);
+    f->payload = part->buf;
+    f->size = part->len;
+    *at = part->next;
+    free(part);
+}
+
 /* Reads one whole call. 1: *payload holds it, NULL where there was no memory for it; 0: closed; -1: interrupted. */
 static int read_frame(frame *f) {
-    static pieces part; /* the reader's role guards it */
     for (;;) {
         uint8_t head[4];
         int rc = read_exact(head, 4, true);
@@ -271,21 +301,17 @@ static int read_frame(frame *f) {
             free(body);
             return 0;
         }
-        if (f->kind == KIND_PIECE || part.id) {
-            if (part.id && part.id != f->id) { /* a CANCEL or STOP between the parts passes as it is */
-                f->payload = NULL;
-                f->size = 0;
-                free(body);
-                return 1;
-            }
-            part.id = f->id;
-            append(&part, data);
+        if (f->kind == KIND_PIECE) {
+            bool kept = keep(f->id, data);
             free(body);
-            if (f->kind == KIND_PIECE)
-                continue;
-            f->payload = part.buf;
-            f->size = part.len;
-            part = (pieces){0};
+            if (!kept)
+                return 0;
+            continue;
+        }
+        pieces **at = f->kind == KIND_CALL && unfinished ? pieces_of(f->id) : NULL;
+        if (at && *at) {
+            finish(at, data, f);
+            free(body);
             return 1;
         }
         memmove(body, data.s, data.n);

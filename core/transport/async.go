@@ -18,7 +18,7 @@ func (c *Conn) FDs() (socket, wake int) { return c.fd, c.wake }
 func (c *Conn) WantWrite() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.out) > 0
+	return c.unsent()
 }
 
 // pumpRounds bounds what one Pump receives: the loop has other things to do.

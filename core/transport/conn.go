@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -52,6 +53,8 @@ type Conn struct {
 	kick      bool      // ring the eventfd then
 	fresh     []uint64  // calls of BeginAsync that got their first unread event
 	out       []byte    // what the socket did not take yet
+	uploads   []*upload
+	stopping  bool // STOP follows the last of them
 	enc       *writer
 	ready     *Ready
 	awaiting  waiter // of Ready
@@ -123,9 +126,10 @@ func (c *Conn) begin(payload []byte, async bool) (uint64, error) {
 	if !async && !c.reading {
 		c.claimed = true // before the write: an event loop would wake for nothing
 	}
-	for len(payload) > MaxPart {
-		c.frame(KindPiece, id, payload[:MaxPart])
-		payload = payload[MaxPart:]
+	if len(payload) > MaxPart {
+		c.uploads = append(c.uploads, &upload{id: id, rest: bytes.Clone(payload)})
+		c.flush()
+		return id, nil
 	}
 	c.frame(KindCall, id, payload)
 	return id, nil
@@ -147,7 +151,12 @@ func (c *Conn) Cancel(id uint64) error {
 		delete(c.calls, id)
 		return nil
 	}
-	c.frame(KindCancel, id, nil)
+	switch c.withdraw(id) {
+	case notBegun:
+		delete(c.calls, id)
+	case notUploading:
+		c.frame(KindCancel, id, nil)
+	}
 	return nil
 }
 
@@ -174,7 +183,11 @@ func (c *Conn) Stop() error {
 	if c.dead != nil {
 		return c.dead
 	}
-	c.frame(KindStop, 0, nil)
+	if len(c.uploads) > 0 {
+		c.stopping = true // the calls that are being sent are running calls
+	} else {
+		c.frame(KindStop, 0, nil)
+	}
 	return nil
 }
 
@@ -193,7 +206,7 @@ func (c *Conn) fail(reason error) {
 		reason = errors.New("the sandbox process ended")
 	}
 	c.dead = &DeadError{Err: reason}
-	c.out = nil
+	c.out, c.uploads = nil, nil
 	if !c.closed {
 		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	}
@@ -296,13 +309,17 @@ func (c *Conn) flush() {
 			break
 		}
 	}
-	switch rest := len(c.out) - sent; {
-	case rest == 0 && cap(c.out) > 1<<20:
-		c.out = nil
-	case sent > 0:
-		c.out = c.out[:copy(c.out, c.out[sent:])]
+	if c.out = c.out[sent:]; len(c.out) > 0 {
+		return
+	}
+	c.out = nil // with the bytes before its start
+	if len(c.uploads) > 0 && !c.closed && !c.ended {
+		c.sendUpload() // one part while the lock is held: others want to send, too
 	}
 }
+
+// unsent reports whether flush has something to do when the socket takes more.
+func (c *Conn) unsent() bool { return len(c.out) > 0 || len(c.uploads) > 0 }
 
 // again reports whether a send or receive just has to be tried later.
 func again(err error) bool {

@@ -178,7 +178,7 @@ func (c *Conn) waitFor(w *waiter, have func() bool, wait time.Duration) error {
 		switch {
 		case !c.reading && !c.ended:
 			err = c.lead(w, have, deadline, left)
-		case len(c.out) > 0 && !c.ended:
+		case c.unsent() && !c.ended:
 			err = c.sendOn(left)
 		default:
 			err = c.follow(w, left)
@@ -201,7 +201,7 @@ func (c *Conn) lead(w *waiter, have func() bool, deadline time.Time, left time.D
 		return nil
 	}
 	for until := time.Now().Add(slice); ; {
-		pending := len(c.out) > 0
+		pending := c.unsent()
 		c.unlock()
 		err := c.read(pending, left)
 		c.mu.Lock()

@@ -5,6 +5,8 @@ Light on purpose: both children import this module, and what it imports would be
 
 from __future__ import annotations
 
+import time
+
 from pysandboxes import sandbox
 
 TYPE_CHECKING = False
@@ -29,6 +31,37 @@ def sandboxed(value: int) -> int:
 @sandbox
 async def sandboxed_async(value: int) -> int:
     return value
+
+
+_kept: dict[int, bytes] = {}
+
+
+def large(size: int) -> bytes:
+    """The same bytes each time: what is measured is their way, not their making."""
+    if size not in _kept:
+        _kept[size] = b"x" * size
+    return _kept[size]
+
+
+@sandbox
+def sandboxed_large(size: int) -> bytes:
+    return large(size)
+
+
+@sandbox
+def sandboxed_length(data: bytes) -> bytes:
+    return data[:0]
+
+
+@sandbox
+def sandboxed_sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def serve_large(connection: Connection) -> None:
+    """The peer's child for large messages: bytes of a size for the size, nothing for bytes, until told None."""
+    while (asked := connection.recv()) is not None:
+        connection.send(large(asked) if isinstance(asked, int) else asked[:0])
 
 
 def serve(connection: Connection) -> None:

@@ -50,6 +50,28 @@ def echo_process() -> Iterator[Callable[[int], int]]:
 
 
 @contextlib.contextmanager
+def large_process() -> Iterator[Callable[[int | bytes], bytes]]:
+    """A spawned process that takes and gives large messages through a multiprocessing.Pipe."""
+    context = get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=echoes.serve_large, args=(there,))
+    process.start()
+    there.close()
+
+    def ask(asked: int | bytes) -> bytes:
+        here.send(asked)
+        answer: bytes = here.recv()
+        return answer
+
+    try:
+        yield ask
+    finally:
+        here.send(None)
+        process.join()
+        here.close()
+
+
+@contextlib.contextmanager
 def stream_process(path: str) -> Iterator[None]:
     """A spawned process whose event loop answers on a unix socket."""
     context = get_context("spawn")
