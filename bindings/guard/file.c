@@ -80,7 +80,8 @@ static void learn_file(const char *path, size_t n, int need, bool metadata, cons
 /* via: the path whose link leads there, or NULL. */
 static int ask_file(const char *path, size_t n, int need, PyObject *via, const char *event, PyObject *subject) {
     char kind = need & PSB_WRITE ? 'W' : 'R';
-    if (psb_seen(kind, path, n))
+    /* what lies in a folder goes with it, and that may be another thing each time */
+    if (strcmp(event, "os.rename") != 0 && psb_seen(kind, path, n))
         return 0;
     mp_writer w = {0};
     psb_question(&w, "file", 4, true);
@@ -185,7 +186,7 @@ bool psb_file_look(const char *s, size_t n, int dir_fd, int need, bool follow, c
 /* What a descriptor that may only be read from lets be changed all the same: mode, owner, times, attributes. Whether it may be
  * is a matter of the file that it leads to; what has no name (a pipe, a socket, a file that was removed) is the program's own.
  * The kernel layer does not hold these. */
-static int change_by_descriptor(PyObject *number, const char *event) {
+int psb_file_by_descriptor(PyObject *number, const char *event) {
     char path[PSB_PATH_MAX], link[64];
     struct stat st;
     int overflow;
@@ -231,7 +232,7 @@ int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool meta
         path = NULL;
     } else if (PyLong_Check(path)) {
         /* decided when it was opened, and the kernel asks a right to write of ftruncate */
-        return unheld && need & PSB_WRITE && strcmp(event, "os.truncate") != 0 ? change_by_descriptor(path, event) : 0;
+        return unheld && need & PSB_WRITE && strcmp(event, "os.truncate") != 0 ? psb_file_by_descriptor(path, event) : 0;
     }
     PyObject *hold = path ? path_bytes(path, &s, &n) : Py_NewRef(Py_None);
     if (!hold) {
@@ -331,25 +332,6 @@ static int open_event(PyObject *args) {
     return psb_file_object(path, -1, psb_open_need(f), !(f & O_NOFOLLOW), false, "open");
 }
 
-/* fcntl.ioctl: requests that change what a descriptor leads to, though it may only be read from (linux/fs.h, fscrypt.h). */
-static int ioctl_event(PyObject *args) {
-    static const unsigned long changing[] = {
-        0x40086602, 0x40046602, /* FS_IOC_SETFLAGS and its form of 32 bits */
-        0x401c5820,             /* FS_IOC_FSSETXATTR */
-        0x40087602, 0x40047602, /* FS_IOC_SETVERSION and its form of 32 bits */
-        0x41009432,             /* FS_IOC_SETFSLABEL */
-        0x800c6613,             /* FS_IOC_SET_ENCRYPTION_POLICY */
-        0x40806685,             /* FS_IOC_ENABLE_VERITY */
-    };
-    if (PyTuple_GET_SIZE(args) < 2 || !PyLong_Check(PyTuple_GET_ITEM(args, 0)) || !PyLong_Check(PyTuple_GET_ITEM(args, 1)))
-        return 0;
-    unsigned long request = PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(args, 1)) & 0xffffffff;
-    for (size_t i = 0; i < sizeof changing / sizeof *changing; i++)
-        if (request == changing[i])
-            return change_by_descriptor(PyTuple_GET_ITEM(args, 0), "fcntl.ioctl");
-    return 0;
-}
-
 static int hex(char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; }
 
 /* Does the query have the parameter with this value, once, and nothing that could say it in another way? */
@@ -428,7 +410,7 @@ int psb_file_event(const char *spec, const char *event, PyObject *args) {
     if (strcmp(spec, "open") == 0)
         return open_event(args);
     if (strcmp(spec, "ioctl") == 0)
-        return ioctl_event(args);
+        return psb_ioctl_event(args);
     if (strcmp(spec, "database") == 0)
         return PyTuple_GET_SIZE(args) ? database_event(PyTuple_GET_ITEM(args, 0), event) : 0;
     Py_ssize_t count = PyTuple_GET_SIZE(args);
@@ -461,5 +443,5 @@ int psb_file_event(const char *spec, const char *event, PyObject *args) {
         if (psb_file_object(path, dir_fd, need, follow, what == 'l' || what == 's', event) < 0)
             return -1;
     }
-    return 0;
+    return strcmp(event, "os.rename") == 0 || strcmp(event, "os.link") == 0 ? psb_net_renamed(args) : 0;
 }

@@ -216,6 +216,9 @@ bool psb_code_loaded(PyObject *code);
 int psb_hook(const char *event, PyObject *args, void *unused);
 extern uint64_t psb_judged; /* how many events of this process had a judge: shows that a run was held at all */
 int psb_file_event(const char *spec, const char *event, PyObject *args);
+int psb_ioctl_event(PyObject *args);
+int psb_file_by_descriptor(PyObject *number, const char *event);
+bool psb_fcntl_event(PyObject *args); /* does this command of fcntl.fcntl reach another process? */
 int psb_file_object(PyObject *path, int dir_fd, int need, bool follow, bool metadata, const char *event);
 bool psb_file_look(const char *path, size_t n, int dir_fd, int need, bool follow, char *text, size_t *len, bool *allowed);
 int psb_open_need(long flags);
@@ -233,6 +236,7 @@ void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explai
 void psb_note_refused_folder(const char *path, size_t n);
 int psb_net_listen(PyObject *sock);                  /* listen(), where no bind() has been allowed */
 void psb_net_bound(PyObject *sock, PyObject *address); /* an allowed bind() has succeeded */
+int psb_net_renamed(PyObject *args); /* os.rename, os.link: what reaching a local socket takes */
 int psb_net_name(const char *op, PyObject *sock, PyObject *address);    /* an address whose host has to be looked up */
 PyObject *psb_net_address(PyObject *sock, PyObject *address);          /* as the call shall get it */
 int psb_guard_methods(const char *name, PyObject *module);

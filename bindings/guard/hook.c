@@ -82,7 +82,7 @@ static int judge(const event_slot *e, PyObject *args) {
             return 0; /* `import ctypes` opens the program itself; what is looked up in it is charged */
         if (strcmp(e->event, "object.__setattr__") == 0 && sets_code(args))
             return psb_call_check(psb_call_id("function.__code__", 17), e->event);
-        if (psb_ctypes_event(e->event, args))
+        if (psb_ctypes_event(e->event, args) || (strcmp(e->event, "fcntl.fcntl") == 0 && !psb_fcntl_event(args)))
             return 0;
         if (psb_call_check(e->index, e->event) < 0)
             return -1;

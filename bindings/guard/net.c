@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The head of CPython's PySocketSockObject, the same in 3.11 to 3.13 (Modules/socketmodule.h). Read here rather than by
@@ -169,6 +170,29 @@ static int addressed(const char *op, PyObject *sock, PyObject *address) {
     int rc = check(&e);
     Py_DECREF(hold);
     return rc;
+}
+
+/* Another name for a local socket: at the name of one that the sandbox has made itself it would be reached without a rule. So
+ * it takes what reaching it takes. args: (src, dst, src_dir_fd, dst_dir_fd), src judged already. */
+int psb_net_renamed(PyObject *args) {
+    static __thread char literal[PSB_PATH_MAX], text[PSB_PATH_MAX];
+    const char *s = NULL;
+    size_t given = 0, n;
+    struct stat st;
+    PyObject *dir = PyTuple_GET_SIZE(args) > 2 ? PyTuple_GET_ITEM(args, 2) : Py_None;
+    long dir_fd = PyLong_Check(dir) ? PyLong_AsLong(dir) : -1;
+    if (dir_fd == -1)
+        PyErr_Clear();
+    if (psb.learn || !PyTuple_GET_SIZE(args))
+        return 0;
+    PyObject *hold = text_of(PyTuple_GET_ITEM(args, 0), &s, &given);
+    if (!hold)
+        return -1;
+    bool is_socket = psb_path_literal(dir_fd < 0 ? -1 : (int)dir_fd, s, strnlen(s, given), literal, &n) &&
+                     psb_path_resolve(literal, false, text, &n) && lstat(text, &st) == 0 && S_ISSOCK(st.st_mode);
+    Py_DECREF(hold);
+    endpoint e = {.op = "connect", .proto = "unix", .host = text, .host_len = n};
+    return is_socket ? check(&e) : 0;
 }
 
 /* Is the host text that needs no look-up? A scope id is no part of an address. */

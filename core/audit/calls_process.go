@@ -10,6 +10,8 @@ var processCalls = []Call{
 	{Name: "signal.pthread_kill", Aliases: []string{"_signal.pthread_kill"}, Category: ProcessControl, Event: "signal.pthread_kill", Why: "signals a thread; a wrong number crashes"},
 	{Name: "signal.pidfd_send_signal", Aliases: []string{"_signal.pidfd_send_signal"}, Category: ProcessControl,
 		Shim: []Target{{"_signal", "pidfd_send_signal"}, {"signal", "pidfd_send_signal"}}, Why: "no event"},
+	{Name: "fcntl.fcntl", Category: ProcessControl, Event: "fcntl.fcntl", Why: "F_SETOWN alone: makes another process the owner of a descriptor, to whom its signals go"},
+	{Name: "fcntl.ioctl", Category: ProcessControl, Slot: true, Why: "FIOSETOWN and SIOCSPGRP, as fcntl.fcntl; TIOCSTI and TIOCLINUX type into the terminal"},
 	{Name: "os.nice", Aliases: twin("nice"), Category: ProcessControl, Shim: posix("nice"), Why: "no event"},
 	{Name: "os.setpriority", Aliases: twin("setpriority"), Category: ProcessControl, Shim: posix("setpriority"), Why: "no event; any process of the user"},
 	{Name: "os.sched_setaffinity", Aliases: twin("sched_setaffinity"), Category: ProcessControl, Shim: posix("sched_setaffinity"), Why: "no event; any process of the user"},

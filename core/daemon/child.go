@@ -76,6 +76,9 @@ func (p *Plan) Start(ctx context.Context) (*Child, error) {
 // launch makes the process. Its ends of the sockets are closed here when it returns.
 func (c *Child) launch() error {
 	p := c.plan
+	if err := p.policy.CheckMoved(); err != nil {
+		return err
+	}
 	made, err := p.makeFolders()
 	if err != nil {
 		return err

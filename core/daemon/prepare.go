@@ -105,17 +105,10 @@ func (p *Plan) load(learning bool) error {
 	if rule, set := prof.Scalar("learn"); set && !prof.Locked && rule.Value != "" {
 		learning = true
 	}
-	// What later runs trust is no more the sandbox's to write than the profile is.
-	for _, folder := range []string{interpreter.CacheFolder(s.Env), StateFolder(s.Env)} {
-		if folder != "" {
-			prof.Protected = append(prof.Protected, folder)
-			prof.ProtectedAt = append(prof.ProtectedAt, profile.Position{})
-		}
-	}
 	pol, warnings, err := policy.Compile(prof, policy.Context{
 		Runtime: s.Interpreter.RuntimeFor(learning || letsOut(prof)),
 		Target:  s.Target, TargetModules: s.TargetModules, Package: s.Interpreter.Package,
-		Cwd: s.Cwd, Home: s.Home, Learning: learning,
+		Cwd: s.Cwd, Home: s.Home, Learning: learning, Trusted: s.trusted(),
 	})
 	if err != nil {
 		return err
@@ -125,6 +118,22 @@ func (p *Plan) load(learning bool) error {
 		p.notices = append(p.notices, place(w.Pos)+w.Text)
 	}
 	return nil
+}
+
+// trusted is what later runs rely on: no more the sandbox's to write than the profile is.
+func (s Spec) trusted() []policy.Trusted {
+	var out []policy.Trusted
+	for _, t := range []policy.Trusted{
+		{Path: interpreter.CacheFolder(s.Env), What: "which keeps what is known of interpreters"},
+		{Path: StateFolder(s.Env), What: "which keeps what profiles were used"},
+		{Path: s.Interpreter.Package, What: "which holds the guard"},
+		{Path: s.InitPath, What: "which sets the boundary up"},
+	} {
+		if t.Path != "" {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // letsOut reports whether a network rule may allow anything, before the policy is there to say so exactly.

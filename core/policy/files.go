@@ -18,6 +18,7 @@ type fileRules struct {
 	hidden    globs
 	protected map[string]bool
 	guarded   []guardedPath // the same, with the lines that name them
+	routes    []route       // the exposures that go over links
 }
 
 // fileEntry is what is allowed at a path and beneath it.
@@ -49,6 +50,9 @@ func Devices() []string {
 // are allowed for the folders above what is readable. The shims say the bare names, the events the dotted ones.
 var metadataOps = map[string]bool{"stat": true, "lstat": true, "access": true, "readlink": true,
 	"os.stat": true, "os.lstat": true, "os.access": true, "os.readlink": true, "os.chdir": true}
+
+// moving are the operations that give a folder another name, and with it all that lies beneath.
+var moving = map[string]bool{"os.rename": true, "os.replace": true}
 
 func (c *compiler) addFile(r *profile.Rule) error {
 	n := c.keep(r)
@@ -95,6 +99,9 @@ func (c *compiler) addFile(r *profile.Rule) error {
 		}
 	}
 	c.files.exposures = append(c.files.exposures, e)
+	if at.path != filepath.Clean(source) && !OfAsker(source) {
+		c.files.routes = append(c.files.routes, route{linksTo(source), at.path, r.Pos, r.Key, r.Items[0]})
+	}
 	shown := e.Source
 	if e.Dest != "" {
 		shown = e.Dest
@@ -201,6 +208,14 @@ func (p *Policy) File(path string, a Access, op string) Decision {
 	case !found.runtime || found.ro > 0 || found.rw > 0:
 		if n := p.files.hidden.match(path); n > 0 {
 			return p.refuse("file", op, path, phrase(path, a), n)
+		}
+	}
+	if write && moving[op] {
+		if n, hidden := p.files.hidden.moves(path); n > 0 {
+			d := p.refuse("file", op, path, phrase(path, a), n)
+			text, _ := profile.Quote(hidden)
+			d.Note = "Under another name, " + text + " would be hidden no more."
+			return d
 		}
 	}
 	if write && p.files.protected[path] {

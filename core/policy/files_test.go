@@ -301,3 +301,71 @@ func TestAdviceForNamesThatAreMadeOrRemoved(t *testing.T) {
 	assert.Equal(t, []string{"expose-rw=/home/me/new"}, far.File("/home/me/new", Write, "open").Add, "never the home folder")
 	assert.Equal(t, []string{"expose-ro=./data/new"}, pol.File(pol.dir+"/data/new", Read, "open").Add)
 }
+
+// A link that the program can change leads wherever it likes at the next start.
+func TestNothingIsReachedOverALinkOfTheProgram(t *testing.T) {
+	w := newWorld(t)
+	w.file(t, "real/deep/p", "")
+	w.folder(t, "work/own")
+	for link, target := range map[string]string{"work/out": "../real", "work/in": "own", "lasting": "real", "twice": "work/out"} {
+		require.NoError(t, os.Symlink(target, filepath.Join(w.dir, link)))
+	}
+	for rule, held := range map[string]bool{
+		"expose-ro=./work/out": true, "expose-rw=./work/out/deep": true, "expose-ro=./twice": true, "expose-ro=./twice/deep/p": true,
+		"expose-ro=./work/in": false, "expose-ro=./lasting/deep": false, "expose-ro=./real": false, "expose-ro=./work/none": false,
+	} {
+		err := w.policy(t, "expose-rw=./work", rule).CheckProtected()
+		if !held {
+			assert.NoError(t, err, rule)
+			continue
+		}
+		require.ErrorContains(t, err, "work/out", rule)
+		assert.ErrorContains(t, err, ".py-sandboxes:2")
+	}
+	assert.NoError(t, w.policy(t, "expose-ro=./work", "expose-ro=./work/out").CheckProtected(), "nobody can change the link")
+}
+
+func TestTheWayToTheProfileIsTheProfile(t *testing.T) {
+	w := newWorld(t)
+	w.file(t, "real/p", "")
+	w.folder(t, "work")
+	require.NoError(t, os.Symlink("../real", filepath.Join(w.dir, "work/current")))
+	pol := w.policy(t, "expose-rw=./work", `include "./work/current/p"`)
+	assert.ErrorContains(t, pol.CheckProtected(), "work/current, which")
+	assert.False(t, pol.File(filepath.Join(w.dir, "work/current"), Write, "os.remove").Allow)
+	w.ctx.Trusted = []Trusted{{filepath.Join(w.dir, "work/kept"), "which is trusted"}}
+	err := w.policy(t, "expose-rw=./work").CheckProtected()
+	require.ErrorContains(t, err, "work/kept, which is trusted, lies beneath")
+	assert.NotContains(t, err.Error(), "profile "+w.dir)
+}
+
+func TestWhatWasReplacedByALinkStartsNoMore(t *testing.T) {
+	w := newWorld(t)
+	w.folder(t, "work/sub")
+	w.folder(t, "other")
+	pol := w.policy(t, "expose-rw=./work", "expose-ro=./work/sub", "expose-ro=./other", "expose-ro=./work/missing")
+	require.NoError(t, pol.CheckMoved())
+	require.NoError(t, os.Remove(filepath.Join(w.dir, "work/sub")))
+	require.NoError(t, pol.CheckMoved(), "nothing is no link")
+	require.NoError(t, os.Symlink("../other", filepath.Join(w.dir, "work/sub")))
+	assert.ErrorContains(t, pol.CheckMoved(), "work/sub")
+}
+
+func TestWhatIsHiddenStaysHiddenWhenItsFolderMoves(t *testing.T) {
+	w := newWorld(t)
+	w.file(t, "work/sub/deep/a.key", "")
+	w.file(t, "work/plain/b.txt", "")
+	w.file(t, "work/plain/c.secret", "")
+	for _, glob := range []string{"./work/sub/deep/a.key", "./work/*/deep/*.key", "./work/**/*.key", "./work/sub/deep"} {
+		pol := w.policy(t, "expose-rw=./work", "ignore="+glob, "ignore=*.secret")
+		for path, allow := range map[string]bool{"work/sub": false, "work/plain": true, "work/plain/b.txt": true, "work/none": true} {
+			d := pol.File(filepath.Join(w.dir, path), Write, "os.rename")
+			assert.Equal(t, allow, d.Allow, "%s %s", glob, path)
+			if !allow {
+				assert.Contains(t, d.Message(), "hidden no more")
+				assert.Equal(t, "ignore="+glob, d.RuleText)
+			}
+		}
+		assert.True(t, pol.File(filepath.Join(w.dir, "work/sub"), Write, "os.mkdir").Allow)
+	}
+}

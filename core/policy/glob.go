@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -161,6 +162,11 @@ func (g *globs) match(p string) int {
 			rest = tail
 		}
 	}
+	return g.matchPath(p)
+}
+
+// matchPath is match by the globs on whole paths alone.
+func (g *globs) matchPath(p string) int {
 	if len(g.paths) == 0 {
 		return 0
 	}
@@ -172,6 +178,40 @@ func (g *globs) match(p string) int {
 		}
 	}
 	return 0
+}
+
+// maxMoved bounds how much of a folder is looked at before it gets another name.
+const maxMoved = 20_000
+
+// moves tells of a folder that holds what a glob on paths hides: the rule and the hidden path, 0 where there is none. Basenames
+// stay hidden wherever their folder goes. A folder with more in it than is looked at counts as holding it.
+func (g *globs) moves(folder string) (line int, hidden string) {
+	near := 0
+	for bound, pgs := range g.paths {
+		if len(pgs) > 0 && (beneath(bound, folder) || beneath(folder, bound)) {
+			near = pgs[0].line
+		}
+	}
+	if near == 0 {
+		return 0, ""
+	}
+	seen := 0
+	_ = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if seen++; seen > maxMoved {
+			line, hidden = near, path
+			return fs.SkipAll
+		}
+		if n := g.matchPath(path); n > 0 {
+			line, hidden = n, path
+			return fs.SkipAll
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // what cannot be listed could hold it
+			line, hidden = near, path
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return line, hidden
 }
 
 func (g *globs) matchName(name string) int {

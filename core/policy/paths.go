@@ -108,6 +108,35 @@ func follow(path string) (string, bool) {
 	return filepath.Clean(target), true
 }
 
+// linksTo lists where the links stand that the way to a path goes over, canonical. What is not there ends the way.
+func linksTo(path string) []string {
+	var out []string
+	at, rest := "/", strings.Split(filepath.Clean(path), "/")
+	for len(rest) > 0 && len(out) <= maxLinks {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		out = append(out, next)
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return out
+}
+
 // ownProcess recognises the paths that mean the asking process: resolved here they would name the supervisor. They stay
 // under /proc/self, which is how the guard asks for them.
 func ownProcess(path string) (string, bool) {

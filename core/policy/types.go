@@ -52,6 +52,7 @@ type Context struct {
 	Target        []string            // single files that are readable: the script
 	TargetModules []string            // the program's own module and its parents: importable
 	Package       string              // folder of the pysandboxes package, readable
+	Trusted       []Trusted           // what the sandbox must never write, besides the profile
 	Resolver      Resolver            // nil: net.DefaultResolver
 	Cwd, Home     string              // "" takes the profile's
 	Learning      bool                // the child gets the host's whole environment

@@ -68,6 +68,11 @@ class Attack:
     """What python-import grants. Anything but ``*`` makes the case ``alone``."""
     plant: str = ""
     """Python code that prepares the place beforehand, unsandboxed: a link, a database. It knows what payloads know."""
+    first: str = ""
+    """Another program of an earlier start under the same profile (bare in the control), for what outlives a start. It makes the
+    case ``alone``, and a payload that is not let start is held."""
+    learns: bool = False
+    """``first`` is a learning run, and what it learned is the profile of the payload."""
     gap: str = ""
     """Why it escapes nevertheless: a known gap, listed in docs/assessment.md. The case must fail as long as it is there."""
 
@@ -77,4 +82,4 @@ class Attack:
     @property
     def shared(self) -> bool:
         """Does it run with others in one process?"""
-        return not self.alone and self.imports == "*"
+        return not self.alone and not self.first and self.imports == "*"

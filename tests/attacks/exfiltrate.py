@@ -686,4 +686,30 @@ CASES: list[Attack] = [
     """,
         kind="library",
     ),
+    # A sandbox reaches the sockets that it has made itself, by their paths: somebody else's socket takes the place of one.
+    *(
+        exfiltrate(
+            name,
+            f"""
+            import os, socket
+            made = socket.socket(socket.AF_UNIX)
+            {code}
+            one = socket.socket(socket.AF_UNIX)
+            one.connect(WORK + '/in/own')
+            print('ESCAPED')
+        """,
+            kind="link",
+            grants="expose-rw=./work",
+            plant="import os\nfor d in ('in', 'out'): os.mkdir(WORK + '/' + d)\nos.link(SOCKET, WORK + '/out/own')",
+        )
+        for name, code in {
+            "another's socket renamed to an own name": "made.bind(WORK + '/in/own'); os.rename(WORK + '/out/own', WORK + '/in/own')",
+            "another's socket linked to an own name": "made.bind(WORK + '/in/own'); os.remove(WORK + '/in/own'); "
+            "os.link(WORK + '/out/own', WORK + '/in/own')",
+            "another's socket renamed by a dir_fd": "made.bind(WORK + '/in/own'); d = os.open(WORK + '/out', os.O_PATH); "
+            "os.replace('own', WORK + '/in/own', src_dir_fd=d)",
+            "the folder of another's socket renamed to that of an own": "made.bind(WORK + '/in/own'); "
+            "os.rename(WORK + '/in', WORK + '/was'); os.rename(WORK + '/out', WORK + '/in')",
+        }.items()
+    ),
 ]

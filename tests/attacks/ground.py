@@ -229,6 +229,10 @@ class Ground:
                 shutil.rmtree(place.folder / "plant", ignore_errors=True)
                 before = {attack: state(place.folder, name) for attack, name in names.items()}
                 run = place.bare if provider is None else place.run
+                if batch[0].first:
+                    learn = ["--learn"] if batch[0].learns and provider is not None else []
+                    earlier = run(*learn, "payloads/first.py", timeout=20)
+                    assert not learn or earlier.returncode == 0, earlier.stderr
                 done = run(f"payloads/{main}.py", timeout=20 if alone else 90)
                 after = {attack: state(place.folder, name) for attack, name in names.items()}
             finally:
@@ -260,6 +264,8 @@ class Ground:
         )
         prelude = PRELUDE.format(values=values, begun=BEGUN)
         place.file(f"payloads/{name}.py", prelude + textwrap.dedent(attack.code).strip() + "\n")
+        if attack.first:
+            place.file("payloads/first.py", prelude + textwrap.dedent(attack.first).strip() + "\n")
         if attack.plant:
             place.file(f"plant/{name}.py", prelude + textwrap.dedent(attack.plant).strip() + "\n")
 

@@ -919,4 +919,25 @@ CASES: list[Attack] = [
         kind="race",
         layer="os",
     ),
+    # ignore= hides by a path, and a folder above it takes all that it holds to another one.
+    *(
+        read(
+            name,
+            f"""
+            import os, shutil
+            {code}
+            got(open(WORK + '/x/sub/key').read())
+        """,
+            kind="link",
+            grants="expose-rw=./work\nignore=./work/*/deep/sub/key\nignore-best-effort=true",
+            plant="import os\nos.makedirs(WORK + '/deep/sub')\nopen(WORK + '/deep/sub/key', 'w').write('s3cret')",
+        )
+        for name, code in {
+            "the folder of a hidden file renamed": "os.rename(WORK + '/deep', WORK + '/x')",
+            "the folder of a hidden file renamed by shutil.move": "shutil.move(WORK + '/deep', WORK + '/x')",
+            "the folder of a hidden file renamed after it was judged": "os.utime(WORK + '/deep')\n            "
+            "d = os.open(WORK, os.O_PATH)\n            os.replace('deep', 'x', src_dir_fd=d, dst_dir_fd=d)",
+            "the inner folder of a hidden file renamed": "os.mkdir(WORK + '/x'); os.rename(WORK + '/deep/sub', WORK + '/x/sub')",
+        }.items()
+    ),
 ]

@@ -21,6 +21,7 @@ import pytest
 import read
 import read_by_library
 import secret
+import signals
 import sql
 import strings
 import templates
@@ -39,6 +40,7 @@ FILES = [
     sql,
     exfiltrate,
     secret,
+    signals,
     execute,
     imports,
     strings,
@@ -90,8 +92,10 @@ def works(ground: Ground, attack: Attack) -> None:
 
 def holds(ground: Ground, attack: Attack, provider: str) -> None:
     result = ground.result(attack, provider, CASES)
-    assert result.status < 125, f"the sandbox did not start: {result}"
-    assert result.begun and result.ended, f"it was not reached, or ended its process: {result}"
+    refused = attack.first and ("lies beneath" in result.process or "goes over the link" in result.process)
+    if not refused:
+        assert result.status < 125, f"the sandbox did not start: {result}"
+        assert result.begun and result.ended, f"it was not reached, or ended its process: {result}"
     assert not result.escaped, f"escaped: {result}"
     if attack.objective == "exfiltrate" and "net=" not in attack.grants:
         assert result.arrived == []

@@ -62,6 +62,7 @@ ways = {
     "os.symlink": "os.symlink('a', 'b')",
     "os.truncate": "os.truncate('a', 0)",
     "fcntl.ioctl": "fcntl.ioctl(0, 0)",
+    "fcntl.fcntl": "fcntl.fcntl(0, fcntl.F_GETFD)",
     "os.chmod": "os.chmod('a', 0o600)",
     "os.chown": "os.chown('a', os.getuid(), os.getgid())",
     "os.utime": "os.utime('a')",
