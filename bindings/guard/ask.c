@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 static int question_fd = -1;
-static ino_t question_ino, announce_ino;
+static ino_t question_ino;
 static volatile bool stale; /* forked since: the socket is the parent's */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint64_t numbers[32]; /* random, for the questions to come */
@@ -72,7 +72,7 @@ static int announce(int fd) {
 
 static int open_socket(void) {
     int pair[2];
-    if (inode(psb.announce_fd) != announce_ino)
+    if (inode(psb.announce_fd) != psb.announce_ino)
         return -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -1;
@@ -104,22 +104,22 @@ static void after_fork(void) {
     static const pthread_mutex_t new = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     lock = new; /* the forking thread held it, so nothing is half done; its owner is a number of the parent's */
     stale = true;
+    if (question_fd >= 0 && inode(question_fd) == question_ino)
+        close(question_fd); /* or the copy could take the answers that its parent waits for */
+    question_fd = -1;
     numbers_left = 0; /* the parent's to come are not the child's to know */
 }
 
 int psb_ask_start(void) {
-    announce_ino = inode(psb.announce_fd);
-    if (!announce_ino || pthread_atfork(psb_lock, psb_unlock, after_fork) != 0)
+    psb.boot_ino = inode(psb.boot_fd);
+    psb.announce_ino = inode(psb.announce_fd);
+    if (!psb.boot_ino || !psb.announce_ino || pthread_atfork(psb_lock, psb_unlock, after_fork) != 0)
         return -1;
     return open_socket();
 }
 
 static bool connected(void) {
     if (stale) {
-        int old = question_fd;
-        question_fd = -1;
-        if (old >= 0 && inode(old) == question_ino)
-            close(old);
         if (open_socket() < 0)
             return false;
     }

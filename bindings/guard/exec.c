@@ -62,7 +62,9 @@ PyObject *psb_exec_environment(PyObject *given) {
     const char *slash = strrchr(psb.guard_path.s, '/');
     int folder = slash ? (int)(slash - psb.guard_path.s) : 0;
     snprintf(line, sizeof line, "LD_PRELOAD=%.*s/_preload.so%s%s", folder, psb.guard_path.s, preload[0] ? ":" : "", preload);
-    char *p = boot + snprintf(boot, sizeof boot, "PYSANDBOXES_BOOT=%d:%d:-1:", psb.boot_fd, psb.announce_fd);
+    /* With the inodes: the descriptors are the program's to replace, now, in a preexec_fn, or by a file action. */
+    char *p = boot + snprintf(boot, sizeof boot, "PYSANDBOXES_BOOT=%d/%llu:%d/%llu:-1:", psb.boot_fd, (unsigned long long)psb.boot_ino,
+                              psb.announce_fd, (unsigned long long)psb.announce_ino);
     encoded(&p, boot + sizeof boot, psb.guard_path.s);
     *p++ = ':';
     encoded(&p, boot + sizeof boot, preload);

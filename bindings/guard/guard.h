@@ -106,6 +106,7 @@ typedef struct psb_state {
     pthread_t main_thread;
     int phase;
     int boot_fd, announce_fd, call_fd;
+    ino_t boot_ino, announce_ino; /* as they were at the start: the numbers are the program's to reuse */
     psb_text extra, package, guard_path;
     psb_list stdlib, site, targets;
 } psb_state;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define VARIABLE "PYSANDBOXES_BOOT"
@@ -31,6 +32,16 @@ static void decode(char *s) {
         }
     }
     *out = 0;
+}
+
+/* `number` or `number/inode`: a program that starts another has its guard's descriptors in reach. */
+static int descriptor(const char *field) {
+    int fd = atoi(field);
+    const char *slash = strchr(field, '/');
+    struct stat st;
+    if (slash && (fstat(fd, &st) != 0 || (unsigned long long)st.st_ino != strtoull(slash + 1, NULL, 10)))
+        die("a descriptor of the guard was closed or replaced", NULL);
+    return fd;
 }
 
 __attribute__((constructor)) static void preload(void) {
@@ -66,7 +77,7 @@ __attribute__((constructor)) static void preload(void) {
     int (*boot)(int, int, int, const char *) = (int (*)(int, int, int, const char *))dlsym(guard, "psb_boot");
     if (!boot)
         die("it has no psb_boot", field[3]);
-    if (boot(atoi(field[0]), atoi(field[1]), atoi(field[2]), field[3]) != 0)
+    if (boot(descriptor(field[0]), descriptor(field[1]), descriptor(field[2]), field[3]) != 0)
         die("it did not start", NULL);
     free(copy);
 }
