@@ -10,12 +10,15 @@ from pathlib import Path
 import callers
 import channel
 import disarm
+import disarm_modules
+import disarm_state
 import execute
 import exfiltrate
 import imports
 import look
 import mutate
 import native
+import next_start
 import poison
 import pytest
 import read
@@ -48,7 +51,10 @@ FILES = [
     templates,
     native,
     disarm,
+    disarm_modules,
+    disarm_state,
     mutate,
+    next_start,
     channel,
     poison,
     twofaced,
@@ -93,6 +99,8 @@ def works(ground: Ground, attack: Attack) -> None:
 def holds(ground: Ground, attack: Attack, provider: str) -> None:
     result = ground.result(attack, provider, CASES)
     refused = attack.first and ("lies beneath" in result.process or "goes over the link" in result.process)
+    if attack.objective in ("disarm", "channel"):  # a guard that crashes has not held
+        assert result.status >= 0, f"it ended by a signal: {result}"
     if not refused:
         assert result.status < 125, f"the sandbox did not start: {result}"
         assert result.begun and result.ended, f"it was not reached, or ended its process: {result}"
