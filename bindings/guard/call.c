@@ -16,11 +16,12 @@ static const struct {
 } EXEC_FREE[] = {
     {"dataclasses.py", {"dataclass", "wrap", "make_dataclass"}, true}, /* __init__ and friends from field names */
     {"collections/__init__.py", {"namedtuple"}, true},                 /* __new__ from names */
-    {"multiprocessing/sharedctypes.py", {"<module>"}, false},          /* its two properties; later calls name what they like */
+    {"multiprocessing/sharedctypes.py", {"<module>"}, true},           /* its two properties; later calls name what they like */
     {"attr/_make.py", {"attrs", "wrap", "make_class"}, false},         /* attrs: as dataclasses, in too many versions */
 };
-static const char *const SHAPED[] = {"dataclasses.py", "collections/__init__.py", NULL};
+static const char *const SHAPED[] = {"dataclasses.py", "collections/__init__.py", NULL}, *const PROPERTIES[] = {"multiprocessing/sharedctypes.py", NULL};
 /* runpy runs the program itself, and what its shimmed functions were granted to. */
+static const char *const READS_CODE[] = {"pkgutil.py", NULL}; /* for runpy */
 static const char *const RUNPY[] = {"runpy.py", "<frozen runpy>", NULL};
 static const char *const COMPILE_FREE[] = {
     "ast.py",          /* to a tree, never to code */
@@ -66,11 +67,14 @@ static bool carried(const char *category) {
 /* What the standard library calls for itself it calls by its name. A function that the program has handed to it
  * (weakref.finalize(o, marshal.loads, data)()) is called by another, and is the program's call. */
 static bool written_there(const psb_call_row *row) {
-    static const char *const code[] = {"replace", "CodeType", NULL}, *const function[] = {"FunctionType", NULL};
-    if (strcmp(row->name, "code.__new__") == 0)
-        return psb_frame_writes(code);
-    if (strcmp(row->name, "function.__new__") == 0)
-        return psb_frame_writes(function);
+    static const char *const replace[] = {"replace", NULL}, *const types[] = {"types.py", NULL}, *const function[] = {"FunctionType", NULL};
+    static const char *const own_code[] = {"__code__", NULL};
+    if (strcmp(row->name, "code.__new__") == 0) /* types.coroutine(), which sets a flag: others call what they are given, or give it away */
+        return psb_frame_in(types) && psb_frame_writes(replace);
+    if (strcmp(row->name, "function.__code__") == 0)
+        return psb_frame_in(types) && psb_frame_writes(own_code);
+    if (strcmp(row->name, "function.__new__") == 0) /* the prompt of asyncio: the code is what is typed */
+        return psb.interactive && psb_stdin_kept() && psb_frame_writes(function);
     const char *const name[] = {strrchr(row->name, '.') + 1, NULL};
     return psb_frame_writes(name);
 }
@@ -101,6 +105,8 @@ int psb_call_check(int call, const char *event) {
     if (caller == PSB_IMPORTLIB && loads_modules(row) && psb_importing())
         return 0;
     if (caller == PSB_STDLIB && ((row->flags & PSB_F_STDLIB_FREE && written_there(row)) || carried(row->category)))
+        return 0;
+    if (caller == PSB_STDLIB && strcmp(row->name, "marshal.load") == 0 && carried("dynamic-code") && psb_frame_in(READS_CODE))
         return 0;
     if (psb.partial && (strcmp(row->category, "threads") == 0 || strcmp(row->category, "deserialization") == 0) && psb_frame_serves())
         return 0; /* the threads that take the calls and the arguments that came with them: the application's doing */
@@ -235,6 +241,8 @@ int psb_eval_check(const char *kind, PyObject *args) {
         /* the parser's own event: builtins.compile raised one before it, eval and exec raise `exec` after it */
         if (caller == PSB_STDLIB && psb_frame_in(SHAPED))
             shaped_in = psb_template_text(PyBytes_AS_STRING(PyTuple_GET_ITEM(args, 0))) ? running_frame() : NULL;
+        if (caller == PSB_STDLIB && psb_frame_in(PROPERTIES))
+            shaped_in = psb_property_text(PyBytes_AS_STRING(PyTuple_GET_ITEM(args, 0))) ? running_frame() : NULL;
         if (caller == PSB_NO_FRAME || caller == PSB_STDLIB)
             return 0; /* a traceback looks for its carets; what would run is met at `exec` */
         if (named(PyTuple_GET_ITEM(args, 1), "<string>"))

@@ -308,6 +308,22 @@ PyObject *psb_own_copy(PyObject *text) {
 
 __thread PyObject *psb_judged_open;
 
+/* Bytecode that the program could have written is hidden from the import system, which then compiles the source. */
+static bool hidden_cache(PyObject *path) {
+    static __thread char text[PSB_PATH_MAX];
+    size_t len;
+    bool ignored;
+    Py_ssize_t n = 0;
+    const char *s = PyUnicode_CheckExact(path) ? PyUnicode_AsUTF8AndSize(path, &n) : NULL;
+    PyErr_Clear();
+    if (!s || n < 4 || memcmp(s + n - 4, ".pyc", 4) != 0 || psb_nearest_caller() != PSB_IMPORTLIB || !psb_importing() ||
+        !psb_file_look(s, (size_t)n, -1, PSB_READ, true, text, &len, &ignored) ||
+        !psb_cache_of_program(text, len))
+        return false;
+    refuse_quietly(PSB_READ, path);
+    return true;
+}
+
 static int open_event(PyObject *args) {
     static const char *const getpath[] = {"<frozen getpath>", NULL};
     if (PyTuple_GET_SIZE(args) < 3)
@@ -325,6 +341,8 @@ static int open_event(PyObject *args) {
         PyErr_Clear();
         f = O_RDWR;
     }
+    if (f == (O_RDONLY | O_CLOEXEC) && psb.phase == PSB_PHASE_USER && !psb.learn && hidden_cache(path))
+        return -1;
     const char *mode = PyUnicode_Check(PyTuple_GET_ITEM(args, 1)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1)) : NULL;
     PyErr_Clear();
     if (mode && strpbrk(mode, "wax+")) /* C files, as of SSLContext.keylog_filename: their flags are 0 */

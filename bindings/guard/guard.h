@@ -207,10 +207,12 @@ bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a fi
 /* ---- template.c: what the standard library's code generators may run ------------------------------------------ */
 
 bool psb_template_text(const char *source);
+bool psb_property_text(const char *source); /* multiprocessing.sharedctypes' */
 
 /* ---- loaded.c: code that the import system has read from a file ----------------------------------------------- */
 
 bool psb_code_loaded(PyObject *code);
+bool psb_cache_of_program(const char *path, size_t n); /* bytecode beside a source, where the program may write it */
 
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 

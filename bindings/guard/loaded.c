@@ -6,7 +6,10 @@
  * are the file's, what they return is marked in the code object's extra slot, which Python cannot see and which replace()
  * does not copy. `exec` looks for the mark.
  *
- * An entry of a zip archive is not compared (that takes zlib): what zipimport's own functions load is marked unseen.
+ * An entry of a zip archive is not compared (that takes zlib): the text that zipimport's own functions compile is marked unseen.
+ * Its bytecode is not: bytecode that no compiler has made reads and writes memory as it likes. So for the same reason a .pyc
+ * that the program may write is native code of its own; where the import system keeps one beside a source it is hidden from
+ * it, which then compiles the source.
  */
 #include "guard.h"
 
@@ -87,9 +90,32 @@ static bool constant(PyObject *o, const char **data, size_t *n) {
 
 #define HEADER 16 /* of a .pyc, PEP 552 */
 
+/* Where marshal.loads is granted the program makes its bytecode anyhow. */
+static bool distrusted(const char *path, size_t n) {
+    return psb_file_writable(path, n) && !psb_file_in_runtime(path, n) && !psb.learn && !psb_call_allowed(psb_call_id("marshal.loads", 13));
+}
+
+static bool written_by_program(PyObject *path) {
+    static __thread char literal[PSB_PATH_MAX], text[PSB_PATH_MAX];
+    PyObject *bytes = NULL;
+    size_t n;
+    bool yes = !PyUnicode_FSConverter(path, &bytes) ||
+               !psb_path_literal(-1, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), literal, &n) ||
+               !psb_path_resolve(literal, true, text, &n) || distrusted(text, n);
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    return yes;
+}
+
+bool psb_cache_of_program(const char *path, size_t n) {
+    const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
+    size_t len = n - (size_t)(name - path);
+    return len > 4 && memcmp(path + n - 4, ".pyc", 4) == 0 && memmem(name, len, ".cpython-", 9) && distrusted(path, n);
+}
+
 /* Before the call, while its caller is the nearest frame. */
 static bool from_file(const char *function, PyObject *const *args, Py_ssize_t n) {
-    static const char *const zip[] = {"_unmarshal_code", "_compile_source", NULL};
+    static const char *const zip[] = {"_compile_source", NULL};
     const char *data;
     size_t size;
     if (!psb.enforce || psb.phase == PSB_PHASE_BOOT || n < 1 || psb_nearest_caller() != PSB_IMPORTLIB || !psb_importing())
@@ -103,7 +129,7 @@ static bool from_file(const char *function, PyObject *const *args, Py_ssize_t n)
     if (strcmp(function, "compile") == 0)
         return n >= 2 && holds(args[1], 0, data, size);
     PyObject *path = psb_frame_local("_compile_bytecode", "bytecode_path");
-    bool yes = path && holds(path, HEADER, data, size);
+    bool yes = path && holds(path, HEADER, data, size) && !written_by_program(path);
     Py_XDECREF(path);
     return yes;
 }

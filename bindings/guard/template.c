@@ -170,3 +170,25 @@ bool psb_template_text(const char *source) {
     }
     return true;
 }
+
+/* The one text of multiprocessing.sharedctypes, of a name: letter for letter, the same from 3.11 to 3.13. */
+bool psb_property_text(const char *source) {
+    static const char *const parts[] = {"\ndef get", "(self):\n    self.acquire()\n    try:\n        return self._obj.", "\n    finally:\n        self.release()\ndef set",
+                                        "(self, value):\n    self.acquire()\n    try:\n        self._obj.", " = value\n    finally:\n        self.release()\n",
+                                        " = property(get", ", set", ")\n"};
+    word name = {NULL, 0};
+    const char *p = source;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        size_t n = strlen(parts[i]);
+        if (strncmp(p, parts[i], n) != 0)
+            return false;
+        p += n;
+        if (i + 1 == sizeof parts / sizeof *parts)
+            break;
+        word w = letter((unsigned char)*p) ? take(&p) : (word){p, 0};
+        if (!w.n || (name.n && (w.n != name.n || memcmp(w.s, name.s, w.n) != 0)))
+            return false;
+        name = w;
+    }
+    return !*p;
+}

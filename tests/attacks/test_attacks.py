@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import bytecode
 import callers
 import channel
 import disarm
@@ -47,6 +48,7 @@ FILES = [
     execute,
     imports,
     strings,
+    bytecode,
     callers,
     templates,
     native,
