@@ -157,6 +157,7 @@ void psb_enter_user_phase(void) {
     if (psb.phase == PSB_PHASE_USER)
         return;
     psb.phase = PSB_PHASE_USER;
+    psb_note_path();
     psb.started |= psb.partial; /* its code comes by imports and calls */
     psb.typed = fstat(0, &st) == 0 && (isatty(0) || asked_for_prompt());
     psb.stdin_dev = st.st_dev;

@@ -106,6 +106,7 @@ static const psb_pass PASS[] = {
     [DOOR_CFFI] = psb_cffi_call,
     [DOOR_CODE] = psb_load_code,
     [DOOR_OWN_NUMBER] = call_own_number,
+    [DOOR_LIBRARY] = psb_library_call,
 };
 
 PyObject *psb_pass_door(PSB_CALL) { return PASS[door->kind](door, original, args, n, kwnames); }

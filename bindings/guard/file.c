@@ -429,6 +429,8 @@ int psb_file_event(const char *spec, const char *event, PyObject *args) {
         return open_event(args);
     if (strcmp(spec, "ioctl") == 0)
         return psb_ioctl_event(args);
+    if (strcmp(spec, "environment") == 0)
+        return psb_environment_event(args);
     if (strcmp(spec, "database") == 0)
         return PyTuple_GET_SIZE(args) ? database_event(PyTuple_GET_ITEM(args, 0), event) : 0;
     Py_ssize_t count = PyTuple_GET_SIZE(args);

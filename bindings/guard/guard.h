@@ -236,6 +236,7 @@ int psb_native_import(PyObject *name); /* an extension of this name is about to 
 int psb_extension_event(PyObject *file); /* an extension is about to be loaded from this file */
 int psb_import_check(PyObject *name); /* the finder's own question */
 void psb_import_missing(PyObject *name); /* a ModuleNotFoundError is set: explain it when a rule is the cause */
+void psb_note_path(void); /* the program begins */
 void psb_note_refused_folder(const char *path, size_t n);
 int psb_net_listen(PyObject *sock);                  /* listen(), where no bind() has been allowed */
 void psb_net_bound(PyObject *sock, PyObject *address); /* an allowed bind() has succeeded */
@@ -245,6 +246,9 @@ PyObject *psb_net_address(PyObject *sock, PyObject *address);          /* as the
 int psb_guard_methods(const char *name, PyObject *module);
 bool psb_sqlite_held(void);                          /* is what SQL opens judged? */
 int psb_sqlite_methods(const char *name, PyObject *module);
+int psb_environment_event(PyObject *args);                 /* os.putenv */
+int psb_leads_anywhere(const char *event);                /* -1: a refusal that no rule could lift */
+int psb_guard_semaphore(PyObject *module);
 int psb_guard_fileio(const char *name, PyObject *module);
 int psb_guard_cffi(PyObject *module);
 int psb_guard_ctypes(PyObject *module);                      /* _ctypes' types */
@@ -285,7 +289,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER, DOOR_EXPLAINED };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER, DOOR_EXPLAINED, DOOR_LIBRARY };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -325,6 +329,7 @@ PyObject *psb_create_dynamic(PSB_CALL);
 PyObject *psb_create_module(PSB_CALL);
 PyObject *psb_exec_module(PSB_CALL);
 PyObject *psb_cffi_call(PSB_CALL);
+PyObject *psb_library_call(PSB_CALL); /* library_files.c */
 PyObject *psb_fork_exec(PSB_CALL);
 PyObject *psb_socket_init(PSB_CALL);
 PyObject *psb_close(PSB_CALL);

@@ -282,6 +282,30 @@ static bool is_missing(PyObject *name) {
     return same;
 }
 
+/* sys.path as it was when the program began: what it has put there itself shall not tell it what is in a hidden folder. */
+static char **first_path;
+static Py_ssize_t n_first_path;
+
+void psb_note_path(void) {
+    PyObject *path = PySys_GetObject("path"); /* borrowed */
+    Py_ssize_t n = path && PyList_Check(path) ? PyList_GET_SIZE(path) : 0;
+    first_path = calloc((size_t)n + 1, sizeof *first_path);
+    for (Py_ssize_t i = 0; first_path && i < n; i++) {
+        PyObject *entry = PyList_GET_ITEM(path, i);
+        const char *s = PyUnicode_Check(entry) ? PyUnicode_AsUTF8(entry) : NULL;
+        PyErr_Clear();
+        if (s && (first_path[n_first_path] = strdup(s)))
+            n_first_path++;
+    }
+}
+
+static bool was_first(const char *folder) {
+    for (Py_ssize_t i = 0; i < n_first_path; i++)
+        if (strcmp(first_path[i], folder) == 0)
+            return true;
+    return false;
+}
+
 /* A module was not found. If a file of that name stands in a folder that may not be read, say so. */
 static void explain_missing(PyObject *name) {
     if (!refused_folder[0] || !is_missing(name))
@@ -301,7 +325,7 @@ static void explain_missing(PyObject *name) {
         static __thread char text[PSB_PATH_MAX], file[PSB_PATH_MAX];
         size_t len;
         struct stat st;
-        if (!folder || !psb_path_lexical(-1, folder, strlen(folder), text, &len) || psb_file_exposed(text, len, PSB_READ))
+        if (!folder || !was_first(folder) || !psb_path_lexical(-1, folder, strlen(folder), text, &len) || psb_file_exposed(text, len, PSB_READ))
             continue;
         for (size_t k = 0; k < 3 && !found[0]; k++)
             if (snprintf(file, sizeof file, shapes[k], text, s) < (int)sizeof file && stat(file, &st) == 0)
@@ -422,6 +446,9 @@ int psb_extension_event(PyObject *file) {
     bool found = psb_path_literal(-1, PyBytes_AS_STRING(bytes), strlen(PyBytes_AS_STRING(bytes)), literal, &n) &&
                  psb_path_resolve(literal, true, text, &n);
     bool written = !found || (psb_file_writable(text, n) && !psb_file_in_runtime(text, n));
+    int rc = psb.phase == PSB_PHASE_USER && found ? psb_file_object(file, -1, PSB_READ, true, false, "open") : 0; /* dlopen has no event */
     Py_DECREF(bytes);
+    if (rc < 0)
+        return -1;
     return written ? psb_call_ask(psb_call_id("_imp.create_dynamic", 19), "_imp.create_dynamic") : 0;
 }

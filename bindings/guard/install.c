@@ -140,6 +140,16 @@ static int install(const char *m, PyObject *module) {
         return -1;
     if (strcmp(m, "os") == 0 && replace_path(m, module, "_Environ.__getitem__", DOOR_ENV, -1, NULL) < 0)
         return -1;
+    static const struct {
+        const char *module, *attr, *spec;
+    } library[] = {{"_posixshmem", "shm_open", "o"},   {"_posixshmem", "shm_unlink", "s"}, {"_multiprocessing", "sem_unlink", "m0"},
+                   {"_locale", "bindtextdomain", "f"}, {"_locale", "textdomain", "d"},     {"_locale", "dgettext", "d"},
+                   {"_locale", "dcgettext", "d"},      {"sys", "activate_stack_trampoline", "p"}};
+    for (size_t i = 0; i < sizeof library / sizeof *library; i++)
+        if (strcmp(m, library[i].module) == 0 && replace(m, module, module, library[i].attr, DOOR_LIBRARY, -1, library[i].spec) < 0)
+            return -1;
+    if (strcmp(m, "_multiprocessing") == 0 && psb_guard_semaphore(module) < 0)
+        return -1;
     if (strcmp(m, "multiprocessing.synchronize") == 0 && replace_path(m, module, "SemLock.__init__", DOOR_SEMAPHORE, -1, NULL) < 0)
         return -1;
     if (strcmp(m, "subprocess") == 0 && always_fork_exec(module) < 0)

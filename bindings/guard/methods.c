@@ -14,7 +14,7 @@ typedef PyObject *(*method_type)(PyObject *, PyTypeObject *, PyObject *const *, 
 enum { ENTRY_STAT, ENTRY_IS_DIR, ENTRY_IS_FILE, LISTEN, CONNECT, CONNECT_EX, BIND, SENDTO, SENDMSG, CERT_CHAIN, VERIFY_LOCATIONS, N_METHODS };
 static PyCFunction originals[N_METHODS];
 
-/* ---- os.DirEntry: what a link in an exposed folder leads to ---- */
+/* ---- os.DirEntry: what a link in an exposed folder leads to, or a folder that became one since ---- */
 
 /* The head of CPython's DirEntry, the same in 3.11 to 3.13 (Modules/posixmodule.c). */
 typedef struct {
@@ -27,18 +27,21 @@ typedef struct {
 
 PyObject *psb_entry_name(PyObject *self) { return ((entry *)self)->name; }
 
-static int judge_entry(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames, const char *event) {
+static int judge_entry(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames, bool whole, const char *event) {
     entry *e = (entry *)self;
-    if (!psb.enforce || e->stat || (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN))
+    if (!psb.enforce || e->stat)
         return 0;
+    bool follow = e->d_type == DT_LNK || e->d_type == DT_UNKNOWN;
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "follow_symlinks") == 0 && args[nargs + (size_t)k] == Py_False)
-            return 0; /* any other false value is judged as if it were true */
-    return psb_file_object(e->path, e->dir_fd < 0 ? -1 : e->dir_fd, PSB_READ | PSB_UNHELD, true, true, event);
+            follow = false; /* any other false value is judged as if it were true */
+    if (!follow && (!whole || e->lstat)) /* known already, or by the type that came with the name */
+        return 0;
+    return psb_file_object(e->path, e->dir_fd < 0 ? -1 : e->dir_fd, PSB_READ | PSB_UNHELD, follow, true, event);
 }
 
 static PyObject *entry_stat(PyObject *self, PyTypeObject *cls, PyObject *const *args, size_t nargs, PyObject *kwnames) {
-    if (judge_entry(self, args, nargs, kwnames, "os.DirEntry.stat") < 0)
+    if (judge_entry(self, args, nargs, kwnames, true, "os.DirEntry.stat") < 0)
         return NULL;
     return ((method_type)(void *)originals[ENTRY_STAT])(self, cls, args, nargs, kwnames);
 }
@@ -46,7 +49,7 @@ static PyObject *entry_stat(PyObject *self, PyTypeObject *cls, PyObject *const *
 /* A link to what is not there is neither file nor folder. */
 static PyObject *entry_is(int which, const char *event, PyObject *self, PyTypeObject *cls, PyObject *const *args, size_t nargs,
                           PyObject *kwnames) {
-    if (judge_entry(self, args, nargs, kwnames, event) < 0) {
+    if (judge_entry(self, args, nargs, kwnames, false, event) < 0) {
         if (!PyErr_ExceptionMatches(PyExc_FileNotFoundError))
             return NULL;
         PyErr_Clear();

@@ -156,6 +156,9 @@ int psb_sqlite_methods(const char *name, PyObject *module) {
                 if (strcmp(METHODS[i].type, types[t]) == 0)
                     rc = guard_method(type, def, METHODS[i].method);
             PyTypeObject *slots = (PyTypeObject *)type;
+            PyObject *setconfig = t == 0 ? PyDict_GetItemString(slots->tp_dict, "setconfig") : NULL; /* borrowed; 3.12 */
+            if (setconfig && Py_IS_TYPE(setconfig, &PyMethodDescr_Type))
+                rc = rc < 0 ? rc : psb_patch(((PyMethodDescrObject *)setconfig)->d_method, DOOR_LIBRARY, -1, "c");
             if (t == 0)
                 psb_patch_slot(slots, def, "__init__", (void **)&slots->tp_init, (void **)&original_init, (void *)connection_init);
             if (t == 1)

@@ -42,7 +42,7 @@ func TestCallsAreComplete(t *testing.T) {
 }
 
 func TestSpecsAreSpelledRight(t *testing.T) {
-	event := regexp.MustCompile(`^(open|ioctl|database|[rwWsl]\d(d\d)?( [rwWsl]\d(d\d)?)*)$`)
+	event := regexp.MustCompile(`^(open|ioctl|environment|database|[rwWsl]\d(d\d)?( [rwWsl]\d(d\d)?)*)$`)
 	shim := regexp.MustCompile(`^[rlwopnbgi]\d(d=[a-z_]+)?$`)
 	for _, e := range FileEvents {
 		assert.Regexp(t, event, e.Spec, e.Event)

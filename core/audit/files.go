@@ -5,7 +5,7 @@ package audit
 // A spec is words between blanks, one a path: what is needed, the argument, and `d` with the argument that holds its
 // dir_fd. Needs: r read; w write of the name itself (its last link is not followed); W write of what the name leads
 // to; s metadata; l metadata of the name itself. The spec "open" stands for (path, mode, flags),
-// "ioctl" for (fd, request, argument), "database" for what sqlite3.connect takes.
+// "ioctl" for (fd, request, argument), "environment" for (name, value), "database" for what sqlite3.connect takes.
 var FileEvents = []FileEvent{
 	{"open", "open", "open, io.open, os.open, FileIO, open_code; mode is None for os.open, the intent is in the flags"},
 	{"os.listdir", "r0", "None means the working directory, a number a descriptor"},
@@ -26,6 +26,7 @@ var FileEvents = []FileEvent{
 	{"os.getxattr", "s0", "(path, attribute)"},
 	{"os.listxattr", "s0", "(path)"},
 	{"fcntl.ioctl", "ioctl", "(fd, request, arg); flags and attributes of a file change through a descriptor that may only be read from"},
+	{"os.putenv", "environment", "(name, value); variables that tell C libraries of this process what to open or to load: environment.c"},
 	{"sqlite3.connect", "database", "(database); the C library opens it, and what SQL opens later (ATTACH, VACUUM INTO): sqlite.c judges each system call"},
 }
 

@@ -16,6 +16,7 @@ import disarm_state
 import execute
 import exfiltrate
 import imports
+import library_files
 import look
 import mutate
 import native
@@ -39,6 +40,7 @@ from ground import Ground
 FILES = [
     read,
     read_by_library,
+    library_files,
     look,
     write,
     sql,

@@ -63,6 +63,7 @@ ways = {
     "os.truncate": "os.truncate('a', 0)",
     "fcntl.ioctl": "fcntl.ioctl(0, 0)",
     "fcntl.fcntl": "fcntl.fcntl(0, fcntl.F_GETFD)",
+    "os.putenv": "os.putenv('a', 'b')",
     "os.chmod": "os.chmod('a', 0o600)",
     "os.chown": "os.chown('a', os.getuid(), os.getgid())",
     "os.utime": "os.utime('a')",
