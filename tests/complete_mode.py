@@ -42,6 +42,8 @@ class Place:
     def environ(self) -> dict[str, str]:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
+        if self.user is not None:
+            os.chown(home, self.user, self.user)
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR", "XDG_CACHE_HOME")}
         return {"HOME": str(home), **kept, **self.environment}
 

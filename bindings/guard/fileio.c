@@ -36,8 +36,10 @@ static bool arguments(PyObject *args, PyObject *kwargs, PyObject *value[PARAMETE
 static PyObject *once(PyObject *file) {
     if (PyLong_Check(file) || PyFloat_Check(file))
         return Py_NewRef(file);
-    if (PyIndex_Check(file))
-        return PyNumber_Index(file);
+    PyObject *number = PyIndex_Check(file) ? PyNumber_Index(file) : NULL;
+    if (number)
+        return number;
+    PyErr_Clear(); /* no descriptor: then it may be a path, as the original has it */
     PyObject *path = PyOS_FSPath(file), *copy = path ? psb_own_copy(path) : NULL;
     Py_XDECREF(path);
     return copy;

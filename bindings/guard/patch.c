@@ -72,7 +72,15 @@ PyObject *psb_call_original(const psb_original *o, PyObject *const *args, Py_ssi
 static PyObject *enter(int i, PyObject *self, PyTypeObject *cls, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject *tuple,
                        PyObject *dict) {
     psb_original original = {NULL, slots[i].convention, slots[i].c, self, cls, args, kwnames, tuple, dict};
-    return psb_pass_door(&slots[i].door, &original, args, n, kwnames);
+#if PY_VERSION_HEX >= 0x030C0000 /* which bounds calls of C by their number, for frames without ours in between */
+    if (Py_EnterRecursiveCall(" while calling a Python object"))
+        return NULL;
+#endif
+    PyObject *result = psb_pass_door(&slots[i].door, &original, args, n, kwnames);
+#if PY_VERSION_HEX >= 0x030C0000
+    Py_LeaveRecursiveCall();
+#endif
+    return result;
 }
 
 static PyObject *enter_tuple(int i, PyObject *self, PyObject *tuple, PyObject *dict) {

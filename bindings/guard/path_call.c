@@ -162,6 +162,11 @@ static void name_given(const copied *c, PyObject *const *args, Py_ssize_t total)
     PyErr_Restore(type, value, tb);
 }
 
+static bool has_mode(const copied *c, Py_ssize_t n, PyObject *kwnames) {
+    Py_ssize_t at = place(n, kwnames, 1, "mode");
+    return at >= 0 && PyLong_Check(c->args[at]);
+}
+
 /* access() answers: no where a path cannot be formed, and no where a rule refuses it, as for what is not there. The refusal is in
  * the log and among the denials all the same. */
 static bool answers_no(const psb_door *door) {
@@ -182,9 +187,12 @@ PyObject *psb_call_file(PSB_CALL) {
         return psb_call_original(original, args, n, NULL); /* os.open of a plain path: its event says all there is */
     copied c = {.changed = false};
     memcpy(c.args, args, sizeof(PyObject *) * (size_t)total);
-    bool odd = false, opens = false, ok = all_exact(door, &c, n, kwnames, total, &odd);
-    if (ok && !odd)
-        ok = judge_path(door, &c, n, kwnames, &opens);
+    bool odd = false, opens = false, ok = all_exact(door, &c, n, kwnames, total, &odd), refused = false;
+    Py_ssize_t at_path = path_place(door, n, kwnames);
+    if (ok && !odd && at_path >= 0 && strcmp(door->name, "access") == 0 && !has_mode(&c, n, kwnames))
+        ok = put(&c, at_path, PyUnicode_New(0, 0)); /* it says so of itself, whatever the path */
+    else if (ok && !odd)
+        refused = !(ok = judge_path(door, &c, n, kwnames, &opens));
     PyObject *result = NULL;
     if (ok) {
         Py_ssize_t at = opens ? place(n, kwnames, 0, "path") : -1; /* the event knows its path by being nobody else's object */
@@ -193,7 +201,7 @@ PyObject *psb_call_file(PSB_CALL) {
             result = psb_call_original(original, c.args, n, kwnames);
             psb_judged_open = NULL;
         }
-    } else if (answers_no(door)) {
+    } else if (refused && answers_no(door)) {
         PyErr_Clear();
         result = Py_NewRef(Py_False);
     }

@@ -673,7 +673,7 @@ CASES: list[Attack] = [
         """
         import http.client, xmlrpc.client
         try: xmlrpc.client.ServerProxy(f'http://127.0.0.1:{PORT}').x()
-        except (http.client.RemoteDisconnected, ConnectionResetError): print('ESCAPED')
+        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError): print('ESCAPED')
     """,
         kind="library",
     ),

@@ -208,7 +208,9 @@ def outcome(function: Callable[..., Any], args: list[object], kwargs: dict[str, 
             kind = "broken"
         name = type(error).__name__
         text = told(str(error)) if type(error).__str__ in (BaseException.__str__, OSError.__str__) else ""
-        if kind == "error" and ("in a sandbox" in text or "__sandbox_denials__" in getattr(error, "__dict__", {})):  # sqlite3's own
+        if kind == "error" and (
+            "in a sandbox" in text or "__sandbox_denials__" in getattr(error, "__dict__", {})
+        ):  # sqlite3's own
             kind = "refused"
         error.__traceback__ = None
         return kind, f"{name} {getattr(error, 'errno', '')} {text}"
