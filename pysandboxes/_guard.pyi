@@ -1,7 +1,7 @@
 """The guard (bindings/guard, C): the exceptions everywhere, the rest only in a sandboxed interpreter."""
 
 import pickle
-from typing import Any, final
+from typing import Any, final, type_check_only
 
 from typing_extensions import Buffer
 
@@ -20,6 +20,7 @@ def enter(record: Record | None = None, /) -> Record: ...
 def judged() -> int: ...
 def denials(record: Record | None = None, /) -> list[dict[str, Any]]: ...
 
+@type_check_only
 @final
 class Record:
     @property

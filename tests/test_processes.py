@@ -173,11 +173,17 @@ def put_over():
         if fd != spare:
             tried(os.dup2, spare, fd)
             tried(lambda: os.dup2(spare, fd2=Number(fd), inheritable=False))
-for tidy in (lambda: os.closerange(3, 65536), lambda: os.closerange(Number(3), 2**31 - 1), close_each, put_over, lambda: os.closerange(5000, 3)):
+def close_range(low, high):
+    return lambda: os.closerange(low, high)
+for tidy in (close_range(3, 65536), close_range(Number(3), 2**31 - 1), close_each, put_over, close_range(5000, 3)):
     print(tidy())
     print(tried(open, "/etc/passwd"), open("open/file").read())
-print(tried(os.close, 99999), tried(os.close, -1), tried(os.dup2, 99999, 5), tried(os.dup2, 1, -1), os.dup2(1, 77), os.close(77), tried(os.close, 77))
-for wrong in ((os.close,), (os.close, "x"), (os.closerange, 1), (os.closerange, "x", 5), (os.dup2, 1), (os.close, 2**70), (os.closerange, 2**70, 5)):
+print(tried(os.close, 99999), tried(os.close, -1), tried(os.dup2, 99999, 5), tried(os.dup2, 1, -1))
+print(os.dup2(1, 77), os.close(77), tried(os.close, 77))
+for wrong in (
+    (os.close,), (os.close, "x"), (os.closerange, 1), (os.closerange, "x", 5),
+    (os.dup2, 1), (os.close, 2**70), (os.closerange, 2**70, 5),
+):
     try: print(wrong[0](*wrong[1:]))
     except Exception as e: print(type(e).__name__, e)
 """

@@ -85,7 +85,7 @@ func (p *Policy) CheckProtected() error {
 			line := "expose-rw=" + e.Source
 			if g.what != "" {
 				return fmt.Errorf("%s, %s, lies beneath %s at %s: the program could change what later starts trust. "+
-					"Expose a folder that does not hold it.", g.path, g.what, line, e.Pos)
+					"Expose a folder that does not hold it", g.path, g.what, line, e.Pos)
 			}
 			what := "the profile " + g.path
 			if !g.at.IsZero() {

@@ -45,8 +45,8 @@ for module, attr, since, until in tables["shims"]:
 import signal
 
 # What the ways below are written with.
-USED = "ast ctypes _ctypes fcntl gc inspect marshal pickle pty resource socket sqlite3 subprocess threading types webbrowser _thread"
-globals().update((name, importlib.import_module(name)) for name in USED.split())
+USED = "ast ctypes _ctypes fcntl gc inspect marshal pickle pty resource socket sqlite3 subprocess threading types webbrowser"
+globals().update((name, importlib.import_module(name)) for name in [*USED.split(), "_thread"])
 
 ways = {
     "open": "open('a')",
