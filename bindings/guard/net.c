@@ -97,7 +97,7 @@ static PyObject *text_of(PyObject *o, const char **s, size_t *n) {
         *n = (size_t)PyBytes_GET_SIZE(o);
         return Py_NewRef(o);
     }
-    if (PyByteArray_Check(o)) {
+    if (PyObject_CheckBuffer(o)) {
         PyObject *b = PyBytes_FromObject(o);
         if (b) {
             *s = PyBytes_AS_STRING(b);

@@ -196,7 +196,9 @@ class Ground:
             if self.user is not None:
                 os.chown(folder, self.user, self.user)
             bin = {"bin": self.bin} if self.bin else {}
-            place = Place(Path(folder), provider, {"SECRET_TOKEN": "s3cret"}, user=self.user, **bin)
+            # A loader that claims to be the standard library would leave its code in the interpreter's own __pycache__.
+            environment = {"SECRET_TOKEN": "s3cret", "PYTHONDONTWRITEBYTECODE": "1"}
+            place = Place(Path(folder), provider, environment, user=self.user, **bin)
             yield place
 
     def run(self, batch: tuple[Attack, ...], provider: str | None) -> dict[Attack, Result]:

@@ -238,7 +238,8 @@ def evaluate(expression):
         warnings.simplefilter("always")
         try:
             value = eval(expression)
-            facts = ["value", type(value).__name__, repr(value)]
+            volatile = type(value).__name__ == "statvfs_result"  # what is free changes under us
+            facts = ["value", type(value).__name__, "" if volatile else repr(value)]
         except BaseException as e:
             facts = ["raised", what(e)]
     own = [w for w in caught if "leak" not in str(w.message) and w.category is not ResourceWarning]
