@@ -714,9 +714,10 @@ CASES: list[Attack] = [
         "compileall workers",
         """
         import compileall, multiprocessing.process as p
-        open(WORK + '/a.py', 'w').write('x = 1')
-        compileall.compile_dir(WORK, workers=2, quiet=1)
-        print('ESCAPED' if next(p._process_counter) > 1 else 'no')
+        if __name__ == '__main__':
+            open(WORK + '/a.py', 'w').write('x = 1')
+            compileall.compile_dir(WORK, workers=2, quiet=1)
+            print('ESCAPED' if next(p._process_counter) > 1 else 'no')
     """,
         grants="expose-rw=./work",
         kind="library",

@@ -719,12 +719,15 @@ CASES: list[Attack] = [
     text(
         "importlib's unmarshaller replaced",
         """
-        import importlib._bootstrap_external as e, typing
+        import importlib._bootstrap_external as e, os, sys, typing
+        library = os.path.dirname(os.__file__)
+        unread = [n[:-3] for n in ('colorsys.py', 'statistics.py', 'cmd.py', 'calendar.py', 'quopri.py')
+                  if n[:-3] not in sys.modules and os.path.exists(e.cache_from_source(library + '/' + n))]
         c = typing.ForwardRef("print('ESC' + 'APED')").__forward_code__
         class M:
             loads = staticmethod(lambda *a: c)
         e.marshal = M
-        import colorsys
+        __import__(unread[0])
     """,
         kind="text",
         alone=True,
