@@ -50,4 +50,5 @@ def test_nothing_is_left_behind(kind: str, short: int, long: int, provider: str,
     if SOAK:
         print(sys.version.split()[0], provider, done.stdout)
     assert held[3][1] == held[1][1], f"descriptors: {held}"
-    assert held[3][0] - held[1][0] <= allowed, f"memory: {held}, {allowed} KiB allowed"
+    before = max(size for size, _ in held[:2])  # the C library gives memory of threads back when it likes
+    assert held[3][0] - before <= allowed, f"memory: {held}, {allowed} KiB allowed"
