@@ -50,18 +50,6 @@ static PyObject *call_listdir(PSB_CALL) {
     return psb_list_shown(door, original, args, n, kwnames);
 }
 
-/* multiprocessing's semaphores are files in /dev/shm that libc makes: no event, and the kernel's refusal names no rule. */
-static PyObject *call_semaphore(PSB_CALL) {
-    (void)door;
-    PyObject *folder = psb.enforce ? PyUnicode_FromString("/dev/shm") : NULL;
-    if (psb.enforce && (!folder || psb_file_object(folder, -1, PSB_WRITE, true, false, "SemLock") < 0)) {
-        Py_XDECREF(folder);
-        return NULL;
-    }
-    Py_XDECREF(folder);
-    return psb_call_original(original, args, n, kwnames);
-}
-
 /* A sensitive function: judged here, then its category carries to the doors behind it. */
 static PyObject *judged(PSB_CALL, psb_pass pass) {
     if (psb_call_check(door->call, door->name) < 0)
@@ -97,7 +85,6 @@ static const psb_pass PASS[] = {
     [DOOR_LISTDIR] = call_listdir,
     [DOOR_SCANDIR] = psb_scan_shown,
     [DOOR_MKDIR] = call_mkdir,
-    [DOOR_SEMAPHORE] = call_semaphore,
     [DOOR_CLOSE] = psb_close,
     [DOOR_CLOSERANGE] = psb_closerange,
     [DOOR_SQL] = psb_sql_call,
@@ -107,6 +94,7 @@ static const psb_pass PASS[] = {
     [DOOR_CODE] = psb_load_code,
     [DOOR_OWN_NUMBER] = call_own_number,
     [DOOR_LIBRARY] = psb_library_call,
+    [DOOR_HOST] = psb_host_call,
 };
 
 PyObject *psb_pass_door(PSB_CALL) { return PASS[door->kind](door, original, args, n, kwnames); }

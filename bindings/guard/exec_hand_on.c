@@ -118,8 +118,10 @@ PyObject *psb_hand_on(PSB_CALL) {
     bool spawn = strncmp(door->name, "posix_spawn", 11) == 0;
     if (!psb.active || total > 15 || (spawn && !spawn_keeps()))
         goto plain;
-    if (strcmp(door->name, "execv") == 0)
+    if (strcmp(door->name, "execv") == 0) {
+        Py_XDECREF(names);
         return call_execv(door, original, args, n, kwnames);
+    }
     if (n <= at)
         at = named(kwnames, "env") < 0 ? -1 : n + named(kwnames, "env");
     if (at < 0 || (f >= 0 && args[n + f] != Py_None && !PySequence_Check(args[n + f])))

@@ -242,6 +242,7 @@ int psb_net_listen(PyObject *sock);                  /* listen(), where no bind(
 void psb_net_bound(PyObject *sock, PyObject *address); /* an allowed bind() has succeeded */
 int psb_net_renamed(PyObject *args); /* os.rename, os.link: what reaching a local socket takes */
 int psb_net_name(const char *op, PyObject *sock, PyObject *address);    /* an address whose host has to be looked up */
+PyObject *psb_host_name(PyObject *host);
 PyObject *psb_net_address(PyObject *sock, PyObject *address);          /* as the call shall get it */
 int psb_guard_methods(const char *name, PyObject *module);
 bool psb_sqlite_held(void);                          /* is what SQL opens judged? */
@@ -289,7 +290,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_SEMAPHORE, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER, DOOR_EXPLAINED, DOOR_LIBRARY };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER, DOOR_EXPLAINED, DOOR_LIBRARY, DOOR_HOST };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -332,6 +333,7 @@ PyObject *psb_cffi_call(PSB_CALL);
 PyObject *psb_library_call(PSB_CALL); /* library_files.c */
 PyObject *psb_fork_exec(PSB_CALL);
 PyObject *psb_socket_init(PSB_CALL);
+PyObject *psb_host_call(PSB_CALL);
 PyObject *psb_close(PSB_CALL);
 PyObject *psb_closerange(PSB_CALL);
 PyObject *psb_sql_call(PSB_CALL);

@@ -6,22 +6,68 @@
 
 #include "registry.inc"
 
-/* Most are only judged. */
+/* Functions of the registry that are not only judged. */
+static const struct {
+    const char *module, *attr;
+    enum psb_door_kind kind;
+} KINDS[] = {
+    {"_posixsubprocess", "fork_exec", DOOR_FORK_EXEC},
+    {"_imp", "create_dynamic", DOOR_DYNAMIC},
+    {"_imp", "exec_dynamic", DOOR_EXEC},
+    {"_imp", "exec_builtin", DOOR_EXEC},
+    {"_imp", "get_frozen_object", DOOR_CODE},
+    {"posix", "execve", DOOR_HAND_ON},
+    {"posix", "posix_spawnp", DOOR_HAND_ON},
+    {"posix", "setpriority", DOOR_OWN_NUMBER},
+    {"posix", "sched_setaffinity", DOOR_OWN_NUMBER},
+    {"posix", "sched_setparam", DOOR_OWN_NUMBER},
+    {"posix", "sched_setscheduler", DOOR_OWN_NUMBER},
+};
+
 static enum psb_door_kind kind_of(const char *module, const char *attr) {
-    if (strcmp(module, "_posixsubprocess") == 0 && strcmp(attr, "fork_exec") == 0)
-        return DOOR_FORK_EXEC;
-    if (strcmp(module, "_imp") == 0 && strcmp(attr, "create_dynamic") == 0)
-        return DOOR_DYNAMIC;
-    if (strcmp(module, "posix") == 0 && (strcmp(attr, "execve") == 0 || strcmp(attr, "posix_spawnp") == 0))
-        return DOOR_HAND_ON;
-    if (strcmp(module, "posix") == 0 && (strcmp(attr, "setpriority") == 0 || strncmp(attr, "sched_set", 9) == 0))
-        return DOOR_OWN_NUMBER;
-    if (strcmp(module, "_imp") == 0 && strncmp(attr, "exec_", 5) == 0)
-        return DOOR_EXEC;
-    if (strcmp(module, "_imp") == 0 && strcmp(attr, "get_frozen_object") == 0)
-        return DOOR_CODE;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (strcmp(KINDS[i].module, module) == 0 && strcmp(KINDS[i].attr, attr) == 0)
+            return KINDS[i].kind;
     return DOOR_CALL;
 }
+
+/* Functions that need no grant of the registry: their events judge them, or their door does. */
+enum { ALWAYS, WITH_IGNORE, WITHOUT_INET };
+static const struct {
+    const char *module, *attr;
+    enum psb_door_kind kind;
+    const char *spec;
+    int when;
+} DOORS[] = {
+    {"posix", "execv", DOOR_HAND_ON, NULL, ALWAYS},
+    {"posix", "posix_spawn", DOOR_HAND_ON, NULL, ALWAYS},
+    {"posix", "close", DOOR_CLOSE, NULL, ALWAYS},
+    {"posix", "dup2", DOOR_CLOSE, NULL, ALWAYS},
+    {"posix", "closerange", DOOR_CLOSERANGE, NULL, ALWAYS},
+    {"posix", "mkdir", DOOR_MKDIR, NULL, ALWAYS},
+    {"posix", "listdir", DOOR_LISTDIR, "r0", ALWAYS},
+    {"posix", "scandir", DOOR_SCANDIR, NULL, WITH_IGNORE},
+    {"marshal", "loads", DOOR_CODE, NULL, ALWAYS},
+    {"builtins", "compile", DOOR_CODE, NULL, ALWAYS},
+    {"builtins", "__import__", DOOR_IMPORT, NULL, ALWAYS},
+    {"_imp", "create_builtin", DOOR_CREATE, NULL, ALWAYS},
+    {"socket", "socket.__init__", DOOR_SOCKET, NULL, WITHOUT_INET},
+    {"_socket", "getaddrinfo", DOOR_HOST, NULL, ALWAYS},
+    {"_socket", "gethostbyname", DOOR_HOST, NULL, ALWAYS},
+    {"_socket", "gethostbyname_ex", DOOR_HOST, NULL, ALWAYS},
+    {"_socket", "gethostbyaddr", DOOR_HOST, NULL, ALWAYS},
+    {"os", "_Environ.__getitem__", DOOR_ENV, NULL, ALWAYS},
+    {"_posixshmem", "shm_open", DOOR_LIBRARY, "o", ALWAYS},
+    {"_posixshmem", "shm_unlink", DOOR_LIBRARY, "s", ALWAYS},
+    {"_multiprocessing", "sem_unlink", DOOR_LIBRARY, "m0", ALWAYS},
+    {"_locale", "bindtextdomain", DOOR_LIBRARY, "f", ALWAYS},
+    {"_locale", "textdomain", DOOR_LIBRARY, "d", ALWAYS},
+    {"_locale", "dgettext", DOOR_LIBRARY, "d", ALWAYS},
+    {"_locale", "dcgettext", DOOR_LIBRARY, "d", ALWAYS},
+    {"sys", "activate_stack_trampoline", DOOR_LIBRARY, "p", ALWAYS},
+};
+
+static bool wanted(int when) { return when == ALWAYS || (when == WITH_IGNORE && psb.ignore) || (when == WITHOUT_INET && psb.no_inet); }
 
 /* The definition of a C function that is the module's own: a program may have put any function into any module. */
 static PyMethodDef *definition(PyObject *o, const char *module) {
@@ -115,48 +161,16 @@ static int install(const char *m, PyObject *module) {
         if (strcmp(row->module, m) == 0 && replace_path(m, module, row->attr, DOOR_FILE, -1, row->spec) < 0)
             return -1;
     }
-    if (strcmp(m, "posix") == 0 && (replace(m, module, module, "execv", DOOR_HAND_ON, -1, NULL) < 0 ||
-                                    replace(m, module, module, "posix_spawn", DOOR_HAND_ON, -1, NULL) < 0))
-        return -1; /* their events judge them */
+    for (size_t i = 0; i < sizeof DOORS / sizeof *DOORS; i++)
+        if (strcmp(DOORS[i].module, m) == 0 && wanted(DOORS[i].when) &&
+            replace_path(m, module, DOORS[i].attr, DOORS[i].kind, -1, DOORS[i].spec) < 0)
+            return -1;
     for (const psb_explained_row *row = PSB_EXPLAINED; row->module; row++)
         if (strcmp(row->module, m) == 0 && replace(m, module, module, row->attr, DOOR_EXPLAINED, -1, row->spec) < 0)
             return -1;
-    if (strcmp(m, "marshal") == 0 && replace(m, module, module, "loads", DOOR_CODE, -1, NULL) < 0)
-        return -1;
-    if (strcmp(m, "builtins") == 0 && replace(m, module, module, "compile", DOOR_CODE, -1, NULL) < 0)
-        return -1;
-    if (strcmp(m, "posix") == 0 &&
-        (replace(m, module, module, "close", DOOR_CLOSE, -1, NULL) < 0 || replace(m, module, module, "dup2", DOOR_CLOSE, -1, NULL) < 0 ||
-         replace(m, module, module, "closerange", DOOR_CLOSERANGE, -1, NULL) < 0))
-        return -1;
-    if (strcmp(m, "_imp") == 0 && replace(m, module, module, "create_builtin", DOOR_CREATE, -1, NULL) < 0)
-        return -1;
-    if ((strcmp(m, "posix") == 0 || strcmp(m, "os") == 0) && replace(m, module, module, "mkdir", DOOR_MKDIR, -1, NULL) < 0)
-        return -1;
-    if (strcmp(m, "posix") == 0 && (replace(m, module, module, "listdir", DOOR_LISTDIR, -1, "r0") < 0 ||
-                                    (psb.ignore && replace(m, module, module, "scandir", DOOR_SCANDIR, -1, NULL) < 0)))
-        return -1;
-    if (psb.no_inet && strcmp(m, "socket") == 0 && replace_path(m, module, "socket.__init__", DOOR_SOCKET, -1, NULL) < 0)
-        return -1;
-    if (strcmp(m, "os") == 0 && replace_path(m, module, "_Environ.__getitem__", DOOR_ENV, -1, NULL) < 0)
-        return -1;
-    static const struct {
-        const char *module, *attr, *spec;
-    } library[] = {{"_posixshmem", "shm_open", "o"},   {"_posixshmem", "shm_unlink", "s"}, {"_multiprocessing", "sem_unlink", "m0"},
-                   {"_locale", "bindtextdomain", "f"}, {"_locale", "textdomain", "d"},     {"_locale", "dgettext", "d"},
-                   {"_locale", "dcgettext", "d"},      {"sys", "activate_stack_trampoline", "p"}};
-    for (size_t i = 0; i < sizeof library / sizeof *library; i++)
-        if (strcmp(m, library[i].module) == 0 && replace(m, module, module, library[i].attr, DOOR_LIBRARY, -1, library[i].spec) < 0)
-            return -1;
     if (strcmp(m, "_multiprocessing") == 0 && psb_guard_semaphore(module) < 0)
         return -1;
-    if (strcmp(m, "multiprocessing.synchronize") == 0 && replace_path(m, module, "SemLock.__init__", DOOR_SEMAPHORE, -1, NULL) < 0)
-        return -1;
-    if (strcmp(m, "subprocess") == 0 && always_fork_exec(module) < 0)
-        return -1;
-    if (strcmp(m, "builtins") == 0 && replace(m, module, module, "__import__", DOOR_IMPORT, -1, NULL) < 0)
-        return -1;
-    return 0;
+    return strcmp(m, "subprocess") == 0 ? always_fork_exec(module) : 0;
 }
 
 /* By the name it was imported under, and by the one its C code has: an extension can be loaded as a submodule of anything. */

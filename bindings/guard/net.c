@@ -241,12 +241,10 @@ PyObject *psb_net_address(PyObject *sock, PyObject *address) {
         (((socket_head *)sock)->family != AF_INET && ((socket_head *)sock)->family != AF_INET6))
         return Py_NewRef(address);
     PyObject *host = PyTuple_GET_ITEM(address, 0), *port = PyTuple_GET_ITEM(address, 1), *plain = NULL, *number = NULL, *exact = NULL;
-    if (PyUnicode_Check(host) && !PyUnicode_IS_ASCII(host))
-        plain = PyUnicode_AsEncodedString(host, "idna", NULL);
-    else if (PyByteArray_Check(host))
-        plain = PyBytes_FromObject(host);
-    else
+    if (PyUnicode_CheckExact(host) && PyUnicode_IS_ASCII(host)) /* is taken as it is written; all else goes by a codec */
         plain = Py_NewRef(host);
+    else
+        plain = psb_host_name(host);
     if (plain)
         number = PyLong_Check(port) || !PyIndex_Check(port) ? Py_NewRef(port) : PyNumber_Index(port);
     if (number && plain == host && number == port)

@@ -33,7 +33,7 @@ func folderOf(path string) (folderID, bool) {
 	if err := unix.Lstat(filepath.Dir(path), &st); err != nil {
 		return folderID{}, false
 	}
-	return folderID{uint64(st.Dev), st.Ino}, true //nolint:unconvert // another type on other machines
+	return folderID{uint64(st.Dev), st.Ino}, true // Dev is of another type on other machines
 }
 
 // ownSocket decides the two questions that a rule for the folder answers: making a socket in it, and reaching one that was

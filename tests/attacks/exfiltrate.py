@@ -712,4 +712,29 @@ CASES: list[Attack] = [
             "os.rename(WORK + '/in', WORK + '/was'); os.rename(WORK + '/out', WORK + '/in')",
         }.items()
     ),
+    # The functions of _socket ask the "idna" codec for the bytes that are looked up; a program can put one of its own there.
+    *(
+        exfiltrate(
+            f"a codec for names that leads elsewhere, {name}",
+            f"""
+            import codecs, encodings, socket
+            def elsewhere(name, errors='strict'): return b'localhost', len(name)
+            encodings._cache['idna'] = codecs.CodecInfo(elsewhere, None, name='idna')
+            class Name(str): pass
+            {code}
+        """,
+            grants="net=ALLOW|*|192.0.2.1|*|OUT",
+            kind="object",
+            alone=True,
+        )
+        for name, code in {
+            "connect": "socket.socket().connect((Name('192.0.2.1'), PORT)); print('ESCAPED')",
+            "connect_ex": "print('ESCAPED' if socket.socket().connect_ex((Name('192.0.2.1'), PORT)) == 0 else 'no')",
+            "sendto": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', (Name('192.0.2.1'), PORT)); print('ESCAPED')",
+            "sendmsg": "socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, (Name('192.0.2.1'), PORT)); print('ESCAPED')",
+            "getaddrinfo": "print('ESCAPED' if '127.0.0.1' in str(socket.getaddrinfo('192.0.2.1', PORT)) else 'no')",
+            "gethostbyname": "print('ESCAPED' if socket.gethostbyname('192.0.2.1') == '127.0.0.1' else 'no')",
+            "gethostbyname_ex": "print('ESCAPED' if '127.0.0.1' in socket.gethostbyname_ex('192.0.2.1')[2] else 'no')",
+        }.items()
+    ),
 ]

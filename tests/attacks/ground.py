@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -66,6 +65,8 @@ class Result:
     status: int
     arrived: list[str]
     """What the listeners received in the run, of whichever payload."""
+    killed: bool
+    """The victim has ended: a payload may not see that it has reached its aim."""
 
     @property
     def begun(self) -> bool:
@@ -73,7 +74,7 @@ class Result:
 
     @property
     def escaped(self) -> bool:
-        return "ESCAPED" in self.out or bool(self.changed)
+        return "ESCAPED" in self.out or bool(self.changed) or self.killed
 
 
 class Listeners:
@@ -237,8 +238,9 @@ class Ground:
                     assert not learn or earlier.returncode == 0, earlier.stderr
                 done = run(f"payloads/{main}.py", timeout=20 if alone else 90)
                 after = {attack: state(place.folder, name) for attack, name in names.items()}
+                killed = victim.poll() is not None
             finally:
-                os.kill(victim.pid, signal.SIGKILL)
+                victim.kill()
                 victim.wait()
                 listeners.close()
             parts = {"payload_0": (done.stdout, "with the process")} if alone else sections(done.stdout)
@@ -250,6 +252,7 @@ class Ground:
                     process=process,
                     status=done.returncode,
                     arrived=listeners.arrived,
+                    killed=killed,
                 )
                 for attack, name in names.items()
             }
