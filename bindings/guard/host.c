@@ -18,10 +18,20 @@ PyObject *psb_host_name(PyObject *host) {
         bytes = PyBytes_FromObject(host);
     else
         return Py_NewRef(host);
-    /* The C library reads up to the first NUL. */
-    if (bytes && strlen(PyBytes_AS_STRING(bytes)) != (size_t)PyBytes_GET_SIZE(bytes))
-        Py_SETREF(bytes, PyBytes_FromString(PyBytes_AS_STRING(bytes)));
     return bytes;
+}
+
+/* The C library reads up to the first NUL, and so it judges: getaddrinfo() lets one pass, the others say that it may not be. */
+static PyObject *looked_up(const psb_door *door, PyObject *host, PyObject *bytes, bool cut) {
+    if (!bytes || strlen(PyBytes_AS_STRING(bytes)) == (size_t)PyBytes_GET_SIZE(bytes))
+        return bytes;
+    if (cut) {
+        Py_SETREF(bytes, PyBytes_FromString(PyBytes_AS_STRING(bytes)));
+        return bytes;
+    }
+    Py_DECREF(bytes);
+    return PyErr_Format(PyExc_TypeError, "%s() argument 1 must be encoded string without null bytes, not %.50s", door->name,
+                        Py_TYPE(host)->tp_name);
 }
 
 /* getaddrinfo(host, port, ...), gethostbyname(name), gethostbyname_ex(name), gethostbyaddr(name): their events judge them. */
@@ -32,10 +42,10 @@ PyObject *psb_host_call(PSB_CALL) {
     for (Py_ssize_t k = 0; at < 0 && kwnames && k < PyTuple_GET_SIZE(kwnames); k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "host") == 0)
             at = n + k;
-    bool bytes_only = strcmp(door->name, "getaddrinfo") == 0; /* it takes no bytearray */
-    if (!psb.enforce || at < 0 || total > MAX || !(PyUnicode_Check(args[at]) || (PyByteArray_Check(args[at]) && !bytes_only)))
+    bool info = strcmp(door->name, "getaddrinfo") == 0; /* it takes no bytearray */
+    if (!psb.enforce || at < 0 || total > MAX || !(PyUnicode_Check(args[at]) || (PyByteArray_Check(args[at]) && !info)))
         return psb_call_original(original, args, n, kwnames);
-    PyObject *name = psb_host_name(args[at]);
+    PyObject *name = looked_up(door, args[at], psb_host_name(args[at]), info);
     if (!name)
         return NULL;
     memcpy(copy, args, sizeof *copy * (size_t)total);

@@ -290,11 +290,11 @@ _row(
 )
 _row(
     "socket.connect",
-    "socket.socket().connect(('127.0.0.1', CLOSED))\nsocket.socket().connect_ex(('127.0.0.1', CLOSED))\nsocket.socket().connect(('localhost', CLOSED))\nsocket.socket().connect(('127.0.0.1', 'x'))\nsocket.socket().connect(('127.0.0.1', 10**6))\nsocket.socket().connect(('127.0.0.1',))\nsocket.socket().connect('x')\nsocket.socket().connect(5)\nsocket.socket().connect()\nsocket.socket().connect((5, 5))\nsocket.socket().connect((b'127.0.0.1', CLOSED))\nsocket.socket().connect(('127.0.0.1', I(CLOSED)))\nsocket.socket().connect(('127.0.0.1', -1))\nsocket.socket().connect(('a' * 300, 5))\nsocket.socket(socket.AF_INET6).connect(('::1', CLOSED))\nsocket.socket(socket.AF_INET6).connect(('::1', CLOSED, 0, 0, 0))\nsocket.socket(socket.AF_UNIX).connect('none')\nsocket.socket(socket.AF_UNIX).connect(b'none')\nsocket.socket(socket.AF_UNIX).connect('f')\nsocket.socket(socket.AF_UNIX).connect('n' * 200)\nsocket.socket(socket.AF_UNIX).connect(5)\nsocket.create_connection(('127.0.0.1', CLOSED))\nsocket.create_connection(('127.0.0.1', CLOSED), all_errors=True)\n",
+    "socket.socket().connect(('127.0.0.1', CLOSED))\nsocket.socket().connect_ex(('127.0.0.1', CLOSED))\nsocket.socket().connect(('localhost', CLOSED))\nsocket.socket().connect(('127.0.0.1', 'x'))\nsocket.socket().connect(('127.0.0.1', 10**6))\nsocket.socket().connect(('127.0.0.1',))\nsocket.socket().connect('x')\nsocket.socket().connect(5)\nsocket.socket().connect()\nsocket.socket().connect((5, 5))\nsocket.socket().connect((b'127.0.0.1', CLOSED))\nsocket.socket().connect(('127.0.0.1', I(CLOSED)))\nsocket.socket().connect(('127.0.0.1\\0', CLOSED))\nsocket.socket().connect((b'127.0.0.1\\0x', CLOSED))\nsocket.socket().connect(('127.0.0.1', -1))\nsocket.socket().connect(('a' * 300, 5))\nsocket.socket(socket.AF_INET6).connect(('::1', CLOSED))\nsocket.socket(socket.AF_INET6).connect(('::1', CLOSED, 0, 0, 0))\nsocket.socket(socket.AF_UNIX).connect('none')\nsocket.socket(socket.AF_UNIX).connect(b'none')\nsocket.socket(socket.AF_UNIX).connect('f')\nsocket.socket(socket.AF_UNIX).connect('n' * 200)\nsocket.socket(socket.AF_UNIX).connect(5)\nsocket.create_connection(('127.0.0.1', CLOSED))\nsocket.create_connection(('127.0.0.1', CLOSED), all_errors=True)\n",
 )
 _row(
     "socket.bind",
-    "socket.socket().bind(('127.0.0.1', 0))\nbound().bind(('127.0.0.1', 0))\nsocket.socket().bind(('127.0.0.1', 'x'))\nsocket.socket().bind(('127.0.0.1', -1))\nsocket.socket().bind(('127.0.0.1', 2**70))\nsocket.socket().bind('x')\nsocket.socket().bind(bound().getsockname())\nsocket.socket(socket.AF_UNIX).bind('s'), stat.S_ISSOCK(os.stat('s').st_mode)\nsocket.socket(socket.AF_UNIX).bind('f')\nsocket.socket(socket.AF_UNIX).bind(b'none/s')\nsocket.socket(socket.AF_UNIX).bind(5)\nsocket.socket().bind()\n",
+    "socket.socket().bind(('127.0.0.1', 0))\nbound().bind(('127.0.0.1', 0))\nsocket.socket().bind(('127.0.0.1', 'x'))\nsocket.socket().bind(('127.0.0.1', -1))\nsocket.socket().bind(('127.0.0.1', 2**70))\nsocket.socket().bind('x')\nsocket.socket().bind(('127.0.0.1\\0', 0))\nsocket.socket().bind(bound().getsockname())\nsocket.socket(socket.AF_UNIX).bind('s'), stat.S_ISSOCK(os.stat('s').st_mode)\nsocket.socket(socket.AF_UNIX).bind('f')\nsocket.socket(socket.AF_UNIX).bind(b'none/s')\nsocket.socket(socket.AF_UNIX).bind(5)\nsocket.socket().bind()\n",
 )
 _row(
     "socket.listen",
@@ -310,15 +310,15 @@ _row(
 )
 _row(
     "socket.getaddrinfo",
-    "socket.getaddrinfo('127.0.0.1', 80)\nsocket.getaddrinfo('::1', 'http')\nsocket.getaddrinfo(None, 80)\nsocket.getaddrinfo('127.0.0.1', None)\nsocket.getaddrinfo(None, None)\nsocket.getaddrinfo('', 80)\nsocket.getaddrinfo(b'127.0.0.1', b'80')\nsocket.getaddrinfo('127.0.0.1', 'nonsense')\nsocket.getaddrinfo('127.0.0.1', 1.5)\nsocket.getaddrinfo(5, 80)\nsocket.getaddrinfo('a' * 70, 80)\nsocket.getaddrinfo('a..b', 80)\nsocket.getaddrinfo('127.0.0.1', 80, family='x')\nsocket.getaddrinfo('localhost', 80, socket.AF_INET, socket.SOCK_STREAM)\nsocket.getaddrinfo(host='127.0.0.1', port=80, type=1, flags=socket.AI_NUMERICHOST)\nsocket.getaddrinfo('127.0.0.1')\n",
+    "socket.getaddrinfo('127.0.0.1', 80)\nsocket.getaddrinfo('::1', 'http')\nsocket.getaddrinfo(None, 80)\nsocket.getaddrinfo('127.0.0.1', None)\nsocket.getaddrinfo(None, None)\nsocket.getaddrinfo('', 80)\nsocket.getaddrinfo(b'127.0.0.1', b'80')\nsocket.getaddrinfo('127.0.0.1', 'nonsense')\nsocket.getaddrinfo('127.0.0.1', 1.5)\nsocket.getaddrinfo(5, 80)\nsocket.getaddrinfo('a' * 70, 80)\nsocket.getaddrinfo('127.0.0.1\\0x', 80)\nsocket.getaddrinfo(b'127.0.0.1\\0', 80)\nsocket.getaddrinfo('a..b', 80)\nsocket.getaddrinfo('127.0.0.1', 80, family='x')\nsocket.getaddrinfo('localhost', 80, socket.AF_INET, socket.SOCK_STREAM)\nsocket.getaddrinfo(host='127.0.0.1', port=80, type=1, flags=socket.AI_NUMERICHOST)\nsocket.getaddrinfo('127.0.0.1')\n",
 )
 _row(
     "socket.gethostbyname",
-    "socket.gethostbyname('127.0.0.1')\nsocket.gethostbyname('localhost')\nsocket.gethostbyname_ex('127.0.0.1')\nsocket.gethostbyname('')\nsocket.gethostbyname(5)\nsocket.gethostbyname(b'127.0.0.1')\nsocket.gethostbyname('a\\0b')\nsocket.gethostbyname()\nsocket.gethostbyname_ex(None)\n",
+    "socket.gethostbyname('127.0.0.1')\nsocket.gethostbyname('localhost')\nsocket.gethostbyname_ex('127.0.0.1')\nsocket.gethostbyname('')\nsocket.gethostbyname(5)\nsocket.gethostbyname(b'127.0.0.1')\nsocket.gethostbyname('a\\0b')\nsocket.gethostbyname(b'a\\0b')\nsocket.gethostbyname(bytearray(b'a\\0b'))\nsocket.gethostbyname_ex('a\\0b')\nsocket.gethostbyname_ex(S('a\\0b'))\nsocket.gethostbyname()\nsocket.gethostbyname_ex(None)\n",
 )
 _row(
     "socket.gethostbyaddr",
-    "socket.gethostbyaddr('127.0.0.1')\nsocket.gethostbyaddr(5)\nsocket.gethostbyaddr('a' * 70)\nsocket.gethostbyaddr()\n",
+    "socket.gethostbyaddr('127.0.0.1')\nsocket.gethostbyaddr(5)\nsocket.gethostbyaddr('a' * 70)\nsocket.gethostbyaddr('a\\0b')\nsocket.gethostbyaddr()\n",
 )
 _row(
     "socket.getnameinfo",
