@@ -109,6 +109,9 @@ class Live:
             return
         try:
             self.native.stop(self._graceful, HURRIED_TIMEOUT if hurried else DRAIN_TIMEOUT)
+        except KeyboardInterrupt:
+            self.native.stop(False, 0.0)  # nobody waits for the running calls any longer
+            raise
         finally:
             self._drop_pumps()
         report = self.native.learn_report()

@@ -20,6 +20,8 @@ type Sandbox struct {
 	Calls calls.Table
 
 	tasks   tasks
+	opening context.Context // over when the first child need not come any more
+	giveUp  context.CancelFunc
 	streams *streams
 	direct  bool // os-sandbox=none: there is no child, Python calls its functions itself
 
@@ -51,7 +53,9 @@ func Open(request string) (*Sandbox, error) {
 		pipes.close()
 		return nil, err
 	}
-	return &Sandbox{streams: pipes, direct: direct, plan: plan}, nil
+	s := &Sandbox{streams: pipes, direct: direct, plan: plan}
+	s.opening, s.giveUp = context.WithCancel(context.Background())
+	return s, nil
 }
 
 // Ensure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn
@@ -73,7 +77,7 @@ func (s *Sandbox) ensure() (int, error) {
 	case closed || plan == nil:
 		return 0, daemon.ErrClosed
 	case live == nil: // only one task of this name runs at a time
-		if live, err = daemon.OpenPlan(ctx, plan); err != nil {
+		if live, err = daemon.OpenPlan(s.opening, plan); err != nil {
 			return 0, err
 		}
 		s.mu.Lock()
@@ -124,14 +128,24 @@ func (s *Sandbox) Kill(generation int) error {
 	return err
 }
 
-// Stop ends the sandbox: gracefully, running calls may finish, for timeoutMs at most. What was learned is written then.
-// Stopping twice is no error.
+// Stop ends the sandbox: gracefully, running calls may finish, for timeoutMs at most; so may what else is under way, a reload or
+// a Stop with more time. What was learned is written then. Stopping twice is no error.
 func (s *Sandbox) Stop(graceful bool, timeoutMs int) error {
+	if live := s.now(); live != nil {
+		patience := time.Duration(timeoutMs) * time.Millisecond
+		if !graceful {
+			patience = 0
+		}
+		live.Hurry(patience)
+	}
 	_, err := s.tasks.do("Stop", func() (int, error) {
 		s.mu.Lock()
 		before, live := s.closed, s.live
 		s.closed = true
 		s.mu.Unlock()
+		if s.giveUp != nil {
+			s.giveUp()
+		}
 		if before {
 			return 0, nil
 		}

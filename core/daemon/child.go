@@ -65,7 +65,7 @@ func (p *Plan) Start(ctx context.Context) (*Child, error) {
 		return nil, err
 	}
 	if c.conn != nil {
-		if err := c.ready(p.spec.StartTimeout - time.Since(began)); err != nil {
+		if err := c.ready(ctx, p.spec.StartTimeout-time.Since(began)); err != nil {
 			c.abandon()
 			return nil, err
 		}
@@ -261,16 +261,21 @@ const termPatience = time.Second
 // Stop ends the child. Gracefully: it is asked to finish running calls (patience bounds that), then told by SIGTERM, then
 // killed. Otherwise it is killed at once. It returns when nothing is left; stopping twice is no error.
 func (c *Child) Stop(graceful bool, patience time.Duration) error {
+	return c.stop(context.Background(), graceful, patience)
+}
+
+// stop is Stop whose patience with running calls also ends with ctx.
+func (c *Child) stop(ctx context.Context, graceful bool, patience time.Duration) error {
 	c.stopping.Lock()
 	defer c.stopping.Unlock()
 	c.asked = true
 	if graceful && c.conn != nil {
-		if err := c.conn.Stop(); err == nil && c.within(patience) {
+		if err := c.conn.Stop(); err == nil && c.within(ctx, patience) {
 			return c.closed()
 		}
 	}
 	if graceful {
-		if err := c.process.Signal(syscall.SIGTERM); err == nil && c.within(termPatience) {
+		if err := c.process.Signal(syscall.SIGTERM); err == nil && c.within(context.Background(), termPatience) {
 			return c.closed()
 		}
 	}
@@ -281,15 +286,16 @@ func (c *Child) Stop(graceful bool, patience time.Duration) error {
 	return c.closed()
 }
 
-func (c *Child) within(patience time.Duration) bool {
+func (c *Child) within(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-c.done:
 		return true
 	case <-timer.C:
-		return false
+	case <-ctx.Done():
 	}
+	return false
 }
 
 func (c *Child) closed() error {

@@ -232,6 +232,11 @@ func play(scenario string, args []string) {
 		g.hello()
 		g.frame(10, 0, wire.Version, os.Getpid(), "3.11.7")
 		_, _ = unix.Read(g.call, make([]byte, 64))
+	case "never stops":
+		signal.Ignore(syscall.SIGTERM)
+		g.hello()
+		g.frame(10, 0, wire.Version, os.Getpid(), "3.11.7")
+		_, _ = io.Copy(io.Discard, os.NewFile(uintptr(g.call), "call"))
 	case "never ready":
 		g.hello()
 		_, _ = bufio.NewReader(os.NewFile(uintptr(g.call), "call")).ReadByte()

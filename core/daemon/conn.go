@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -20,10 +21,14 @@ func connect(fd int, pol *policy.Policy, made *denials, held bounds) (*transport
 }
 
 // ready waits until the child's Python takes calls.
-func (c *Child) ready(patience time.Duration) error {
+func (c *Child) ready(ctx context.Context, patience time.Duration) error {
 	if patience <= 0 {
 		patience = time.Millisecond
 	}
+	givenUp := context.AfterFunc(ctx, func() {
+		c.conn.Fail(fmt.Errorf("the start of the sandbox was given up: %w", context.Cause(ctx)))
+	})
+	defer givenUp()
 	if _, err := c.conn.Ready(patience); err != nil {
 		if ended := c.Ended(); ended != nil {
 			err = ended

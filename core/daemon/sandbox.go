@@ -16,8 +16,17 @@ type Sandbox struct {
 	now  func() time.Time
 	wait func(context.Context, time.Duration) error
 
-	mu         sync.Mutex // guards all below, and makes starts one after the other
-	spec       Spec
+	// lives is held by who starts or ends a child, which may take half a minute. Nobody who only asks waits for it.
+	lives sync.Mutex
+	spec  Spec // guarded by lives
+
+	// ending is over when no start and no drain may go on.
+	ending context.Context
+	end    context.CancelCauseFunc
+
+	mu         sync.Mutex  // guards all below, and is held for moments; written to under lives as well
+	latest     *time.Timer // of end, once there is one
+	due        time.Time   // when it fires
 	plan       *Plan
 	child      *Child
 	generation int
@@ -63,6 +72,7 @@ func Open(ctx context.Context, spec Spec) (*Sandbox, error) {
 // OpenPlan is Open for a plan at hand.
 func OpenPlan(ctx context.Context, plan *Plan) (*Sandbox, error) {
 	s := &Sandbox{spec: plan.spec, plan: plan, now: time.Now, wait: sleep}
+	s.ending, s.end = context.WithCancelCause(context.Background())
 	child, err := plan.Start(ctx)
 	if err != nil {
 		return nil, err
@@ -85,37 +95,48 @@ func sleep(ctx context.Context, d time.Duration) error {
 // Ensure gives a living child's channel and its generation, which counts the children from 1: on a new number the caller
 // has to run its init_fn in it. A dead child is replaced.
 func (s *Sandbox) Ensure(ctx context.Context) (generation int, conn *transport.Conn, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	s.lives.Lock()
+	defer s.lives.Unlock()
+	if s.isClosed() {
 		return 0, nil, ErrClosed
 	}
-	if s.child != nil && s.child.Ended() == nil {
-		return s.generation, s.child.Conn(), nil
+	if child := s.Child(); child != nil && child.Ended() == nil {
+		return s.Generation(), child.Conn(), nil
 	}
+	ctx, done := s.bounded(ctx)
+	defer done()
 	if err := s.buried(ctx); err != nil {
 		return 0, nil, err
 	}
 	if err := s.start(ctx); err != nil {
 		return 0, nil, err
 	}
-	return s.generation, s.child.Conn(), nil
+	return s.Generation(), s.Conn(), nil
+}
+
+// bounded is ctx, over also when the sandbox's end is due.
+func (s *Sandbox) bounded(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ending, func() { cancel(context.Cause(s.ending)) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 // buried clears a dead child away, and delays or refuses its successor.
 func (s *Sandbox) buried(ctx context.Context) error {
 	now := s.now()
-	if s.child != nil {
-		s.last = s.child.Ended()
+	if child := s.Child(); child != nil {
+		last := child.Ended()
 		s.clear(false, 0)
-		s.deaths = append(s.deaths, now)
+		s.died(last, now)
 	}
+	s.mu.Lock()
 	for len(s.deaths) > 0 && now.Sub(s.deaths[0]) > crashWindow {
 		s.deaths = s.deaths[1:]
 	}
-	n := len(s.deaths)
+	n, last := len(s.deaths), s.last
+	s.mu.Unlock()
 	if n >= maxDeaths {
-		return &CrashLoopError{n, s.last}
+		return &CrashLoopError{n, last}
 	}
 	if n < 2 {
 		return nil
@@ -123,13 +144,22 @@ func (s *Sandbox) buried(ctx context.Context) error {
 	return s.wait(ctx, firstDelay<<(n-2))
 }
 
+func (s *Sandbox) died(how error, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.deaths = how, append(s.deaths, at)
+}
+
 func (s *Sandbox) start(ctx context.Context) error {
-	child, err := s.plan.Start(ctx)
+	child, err := s.Plan().Start(ctx)
 	if err != nil {
-		s.deaths = append(s.deaths, s.now())
-		s.last = err
+		if s.ending.Err() == nil {
+			s.died(err, s.now())
+		}
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.child = child
 	s.generation++
 	s.starts++
@@ -138,57 +168,103 @@ func (s *Sandbox) start(ctx context.Context) error {
 
 // clear ends the child at hand and keeps its counts.
 func (s *Sandbox) clear(graceful bool, patience time.Duration) {
-	if s.child == nil {
+	child := s.Child()
+	if child == nil {
 		return
 	}
-	_ = s.child.Stop(graceful, patience)
-	s.denied += s.child.denials.counts()
+	_ = child.stop(s.ending, graceful, patience)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied += child.denials.counts()
 	s.child = nil
 }
 
 // Reload reads the profile again and, where it loads, ends the child gracefully and starts another under it. A profile that
 // does not load changes nothing.
 func (s *Sandbox) Reload(ctx context.Context, patience time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	s.lives.Lock()
+	defer s.lives.Unlock()
+	if s.isClosed() {
 		return ErrClosed
 	}
 	plan, err := Prepare(s.spec)
 	if err != nil {
 		return err
 	}
-	if s.plan.recorder != nil && plan.recorder != nil {
-		plan.recorder = s.plan.recorder // what was learned so far is not lost
+	if old := s.Plan(); old.recorder != nil && plan.recorder != nil {
+		plan.recorder = old.recorder // what was learned so far is not lost
 	}
 	s.clear(true, patience)
+	if s.isClosed() {
+		return ErrClosed
+	}
+	s.mu.Lock()
 	s.plan, s.deaths = plan, nil
+	s.mu.Unlock()
+	ctx, done := s.bounded(ctx)
+	defer done()
 	return s.start(ctx)
 }
 
-// Kill ends the present child of a generation at once: a call over its time. Ensure starts the next. A child that died by
-// this is not counted as a crash.
+// Kill ends the present child of a generation at once, also one that is being drained: a call over its time. Ensure starts the
+// next. A child that died by this is not counted as a crash.
 func (s *Sandbox) Kill(generation int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.generation == generation {
-		if s.child != nil {
-			s.child.late.Store(true)
-		}
+	child := s.child
+	if s.generation != generation {
+		child = nil
+	}
+	s.mu.Unlock()
+	if child == nil {
+		return
+	}
+	child.late.Store(true)
+	_ = child.process.Kill()
+	s.lives.Lock()
+	defer s.lives.Unlock()
+	if s.Child() == child {
 		s.clear(false, 0)
 	}
 }
 
-// Stop ends the sandbox: gracefully it waits up to patience for running calls. Stopping twice is no error.
+// Stop ends the sandbox: gracefully it waits up to patience for running calls. That bounds a start or a reload that is under way,
+// too. Stopping twice is no error.
 func (s *Sandbox) Stop(graceful bool, patience time.Duration) error {
+	if !graceful {
+		patience = 0
+	}
+	s.Hurry(patience)
+	s.lives.Lock()
+	defer s.lives.Unlock()
+	s.clear(graceful, patience)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	s.clear(graceful, patience)
+	s.latest.Stop()
+	s.end(ErrClosed)
 	return nil
+}
+
+// Hurry lets no further child start, and whatever is under way goes on for patience at most: a start, a reload, a Stop with more
+// patience. It does not wait.
+func (s *Sandbox) Hurry(patience time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	due := time.Now().Add(patience)
+	if s.latest != nil {
+		if !due.Before(s.due) {
+			return
+		}
+		s.latest.Stop()
+	}
+	s.due = due
+	s.latest = time.AfterFunc(patience, func() { s.end(ErrClosed) })
+}
+
+func (s *Sandbox) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // Conn is the present child's channel, nil where none is running.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -82,4 +83,76 @@ func TestReloadOfABrokenProfileChangesNothing(t *testing.T) {
 	var syntax *profile.SyntaxError
 	require.ErrorAs(t, s.Reload(context.Background(), time.Second), &syntax)
 	assert.Equal(t, pid, s.Pid())
+}
+
+// draining opens a sandbox whose child heeds no word, and begins to reload it with more patience than any test has.
+func draining(t *testing.T) (*Sandbox, chan error) {
+	t.Helper()
+	w := newWorld(t, subprocess, "never stops")
+	w.spec.WithCalls = true
+	s, err := Open(context.Background(), w.spec)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Stop(false, 0)) })
+	reloaded := make(chan error, 1)
+	go func() { reloaded <- s.Reload(context.Background(), time.Hour) }()
+	for s.lives.TryLock() {
+		s.lives.Unlock()
+		runtime.Gosched()
+	}
+	return s, reloaded
+}
+
+func TestAStopCutsAReloadShort(t *testing.T) {
+	s, reloaded := draining(t)
+	pid := s.Pid()
+	assert.Positive(t, pid, "who only asks does not wait")
+	assert.Equal(t, 1, s.Stats().Starts)
+	require.NoError(t, s.Stop(true, time.Millisecond))
+	require.ErrorIs(t, <-reloaded, ErrClosed)
+	assert.Zero(t, s.Pid())
+	assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+	_, _, err := s.Ensure(context.Background())
+	assert.ErrorIs(t, err, ErrClosed)
+}
+
+func TestASecondStopWithLessPatience(t *testing.T) {
+	w := newWorld(t, subprocess, "never stops")
+	w.spec.WithCalls = true
+	s, err := Open(context.Background(), w.spec)
+	require.NoError(t, err)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(true, time.Hour) }()
+	require.NoError(t, s.Stop(false, 0))
+	require.NoError(t, <-stopped)
+	assert.Zero(t, s.Pid())
+}
+
+func TestACallOverItsTimeEndsAReloadThatWaitsForIt(t *testing.T) {
+	s, reloaded := draining(t)
+	first := s.Pid()
+	s.Kill(1)
+	require.NoError(t, <-reloaded)
+	assert.Equal(t, 2, s.Generation())
+	assert.NotEqual(t, first, s.Pid())
+	s.Kill(1)
+	assert.Equal(t, 2, s.Generation(), "a former child's number ends nobody")
+	assert.NoError(t, s.Child().Ended())
+}
+
+func TestAStopGivesAStartUp(t *testing.T) {
+	w := newWorld(t, subprocess, "serves")
+	w.spec.WithCalls, w.spec.StartTimeout = true, time.Hour
+	s, err := Open(context.Background(), w.spec)
+	require.NoError(t, err)
+	s.plan.spec.PythonArgs[1] = "never ready"
+	s.Kill(1)
+	started := make(chan error, 1)
+	go func() { _, _, err := s.Ensure(context.Background()); started <- err }()
+	for s.lives.TryLock() {
+		s.lives.Unlock()
+		runtime.Gosched()
+	}
+	require.NoError(t, s.Stop(true, time.Millisecond))
+	require.ErrorIs(t, <-started, ErrClosed)
+	assert.Zero(t, s.Stats().Pid)
 }
