@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import json
+import pwd
 
 import pytest
 from complete_mode import Place
@@ -29,8 +31,9 @@ def ask(place: Place, *functions: str) -> list[list[object]]:
     return result
 
 
-def test_the_user_database(place: Place) -> None:
-    place.provider = "landlock"
+@pytest.mark.parametrize("provider", ["landlock", "subprocess"])
+def test_the_user_database(place: Place, provider: str) -> None:
+    place.provider = provider
     calls = ["pwd.getpwuid(0)", "pwd.getpwnam('root')", "grp.getgrgid(0)", "grp.getgrnam('root')", "pwd.getpwuid('x')"]
     texts = ["'getpwuid(): uid not found: 0'", "\"getpwnam(): name not found: 'root'\""]
     texts += ["'getgrgid(): gid not found: 0'", "\"getgrnam(): name not found: 'root'\""]
@@ -42,9 +45,12 @@ def test_the_user_database(place: Place) -> None:
     assert all(str(one[4][0]).endswith(f"expose-ro={file}") for one, file in zip(users, files, strict=True))  # type: ignore[index]
     assert wrong[0] == "TypeError" and wrong[3:] == [[], []]
     (name,) = ask(place, "getpass.getuser()")
+    every = "print(len(pwd.getpwall()), len(grp.getgrall()), file=sys.stderr)"
+    assert place.run("-c", PROGRAM, f"lambda: {every}").stderr.splitlines()[-1] == "0 0"
     assert name[0] in ("KeyError", "OSError") and "expose-ro=/etc/passwd" in str(name[3])
     place.profile(PROFILE + "expose-ro=/etc/passwd\nexpose-ro=/etc/group\n")
     assert ask(place, *calls[:4], "getpass.getuser()") == [["fine"]] * 5
+    assert place.run("-c", PROGRAM, f"lambda: {every}").stderr.splitlines()[-1] == f"{len(pwd.getpwall())} {len(grp.getgrall())}"
     (missing,) = ask(place, "pwd.getpwuid(987654)")
     assert missing[:2] == ["KeyError", "'getpwuid(): uid not found: 987654'"] and missing[3:] == [[], []]
 

@@ -1,27 +1,35 @@
 /* Errors that are not the guard's but come of the rules: they stay what they are and carry the refusal as a note.
  *
  * The C library reads /etc/passwd and /etc/group for itself, tempfile tries folders and says in the end that there is none, and
- * the kernel refuses to remove what a rule exposes alone. Nothing is judged here; where nothing is to be told, nothing is.
+ * the kernel refuses to remove what a rule exposes alone. Where nothing is to be told, nothing is. Of these only the user
+ * database is judged: what it holds is unknown to who may not read it, as where the kernel keeps the file from the C library.
  */
 #include "guard.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Asks about a file, so that its refusal is recorded and has its text, and hangs that on the error. */
-void psb_tell_file(PyObject *error, const char *path, int need, const char *event) {
-    PyObject *type, *refusal, *tb, *name = PyUnicode_DecodeFSDefault(path);
+/* The refusal of a file, recorded and with its text, a new reference; NULL, with no exception, where it is allowed. */
+static PyObject *file_refusal(const char *path, int need, const char *event) {
+    PyObject *type, *refusal = NULL, *tb, *name = PyUnicode_DecodeFSDefault(path);
     if (name && psb_file_object(name, -1, need, true, false, event) < 0) {
         PyErr_Fetch(&type, &refusal, &tb);
         PyErr_NormalizeException(&type, &refusal, &tb);
-        if (refusal)
-            psb_carry(error, refusal);
         Py_XDECREF(type);
-        Py_XDECREF(refusal);
         Py_XDECREF(tb);
     }
     PyErr_Clear();
     Py_XDECREF(name);
+    return refusal;
+}
+
+/* Asks about a file and hangs its refusal on the error. */
+void psb_tell_file(PyObject *error, const char *path, int need, const char *event) {
+    PyObject *refusal = file_refusal(path, need, event);
+    if (refusal)
+        psb_carry(error, refusal);
+    PyErr_Clear();
+    Py_XDECREF(refusal);
 }
 
 /* The first folder that tempfile looks at: the one that somebody meant. */
@@ -66,18 +74,39 @@ static PyObject *expected(const char *spec) {
     return spec[0] == '/' ? PyExc_KeyError : strcmp(spec, "tempdir") == 0 ? PyExc_FileNotFoundError : PyExc_PermissionError;
 }
 
+/* What the user database says of one that it does not have. The arguments were right, or there were none. */
+static PyObject *unknown(const psb_door *door, PyObject *const *args) {
+    if (strcmp(door->name, "getpwall") == 0 || strcmp(door->name, "getgrall") == 0)
+        return PyList_New(0);
+    const char *what = strcmp(door->name, "getpwuid") == 0 ? "uid" : strcmp(door->name, "getgrgid") == 0 ? "gid" : NULL;
+    return what ? PyErr_Format(PyExc_KeyError, "%s(): %s not found: %S", door->name, what, args[0])
+                : PyErr_Format(PyExc_KeyError, "%s(): name not found: %R", door->name, args[0]);
+}
+
+/* An entry of the user database is there: whoever may not read the file does not get it. The learning run is told of the file. */
+static PyObject *entry_of(const psb_door *door, PyObject *entry, PyObject *const *args) {
+    PyObject *type, *error, *tb, *refusal = file_refusal(door->spec, PSB_READ, "open");
+    if (!refusal)
+        return entry;
+    Py_SETREF(entry, unknown(door, args));
+    if (!entry) {
+        PyErr_Fetch(&type, &error, &tb);
+        PyErr_NormalizeException(&type, &error, &tb);
+        psb_carry(error, refusal);
+        PyErr_Restore(type, error, tb);
+    }
+    Py_DECREF(refusal);
+    return entry;
+}
+
 /* spec: the file that the C library reads, or "tempdir", or "remove". */
 PyObject *psb_explained(PSB_CALL) {
     PyObject *result = psb_call_original(original, args, n, kwnames);
     bool file = door->spec[0] == '/';
     if (!psb.enforce || psb.phase == PSB_PHASE_BOOT)
         return result;
-    if (psb.learn && file && result) { /* the kernel's view of it has no line of the program */
-        PyObject *name = PyUnicode_FromString(door->spec);
-        if (name && psb_file_object(name, -1, PSB_READ, true, false, "open") < 0)
-            PyErr_Clear();
-        Py_XDECREF(name);
-    }
+    if (result && file)
+        return entry_of(door, result, args);
     if (result || psb.learn || !PyErr_ExceptionMatches(expected(door->spec)))
         return result;
     PyObject *type, *error, *tb;
@@ -97,9 +126,10 @@ PyObject *psb_explained(PSB_CALL) {
 }
 
 const psb_explained_row PSB_EXPLAINED[] = {
-    {"pwd", "getpwuid", "/etc/passwd"},  {"pwd", "getpwnam", "/etc/passwd"},
-    {"grp", "getgrgid", "/etc/group"},   {"grp", "getgrnam", "/etc/group"},
-    {"posix", "rmdir", "remove"},        {"posix", "remove", "remove"},
-    {"posix", "unlink", "remove"},       {"tempfile", "_get_default_tempdir", "tempdir"},
+    {"pwd", "getpwuid", "/etc/passwd"}, {"pwd", "getpwnam", "/etc/passwd"},
+    {"pwd", "getpwall", "/etc/passwd"}, {"grp", "getgrgid", "/etc/group"},
+    {"grp", "getgrnam", "/etc/group"},  {"grp", "getgrall", "/etc/group"},
+    {"posix", "rmdir", "remove"},       {"posix", "remove", "remove"},
+    {"posix", "unlink", "remove"},      {"tempfile", "_get_default_tempdir", "tempdir"},
     {NULL, NULL, NULL},
 };
