@@ -10,7 +10,7 @@ from _pickle import dumps, loads
 from time import monotonic
 
 from . import _core
-from ._exceptions import SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
+from ._exceptions import RestrictedUnpicklingError, SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
 from ._wire import CANCELLED, EXCEPTION, LOG, RESULT, STDERR, STDOUT
 
 TYPE_CHECKING = False
@@ -106,9 +106,18 @@ class Reply:
         """The call's result, or its exception raised."""
         if self._kind == RESULT:
             # The transport has validated every opcode of it (core/unpickle).
-            if self.buffers:
-                return loads(self._data or b"", buffers=self.buffers)
-            return loads(self._data or b"")
+            if self._descriptor is not None:
+                from ._objects import load
+
+                return load(self._data or b"", self.buffers, self._descriptor)
+            try:
+                if self.buffers:
+                    return loads(self._data or b"", buffers=self.buffers)
+                return loads(self._data or b"")
+            except MemoryError:
+                raise
+            except Exception as exc:  # such as a time zone that only the sandbox has
+                raise RestrictedUnpicklingError(f"the result cannot be rebuilt: {type(exc).__name__}: {exc}") from exc
         if self._kind == CANCELLED:
             from asyncio import CancelledError
 

@@ -24,6 +24,7 @@ func AsFault(err error) *Fault {
 		syntax   *profile.SyntaxError
 		missing  *daemon.MissingProfileError
 		refused  *unpickle.RefusedError
+		broken   *unpickle.MalformedError
 		limit    *transport.LimitError
 		dead     *transport.DeadError
 		protocol *transport.ProtocolError
@@ -33,7 +34,7 @@ func AsFault(err error) *Fault {
 		fault.Kind, fault.File, fault.Line = KindConfig, Text(syntax.Pos.File), syntax.Pos.Line
 	case errors.As(err, &missing):
 		fault.Kind = KindConfig
-	case errors.As(err, &refused), errors.As(err, &limit):
+	case errors.As(err, &refused), errors.As(err, &broken), errors.As(err, &limit):
 		fault.Kind = KindResult
 	case errors.As(err, &dead), errors.As(err, &protocol):
 		fault.Kind = KindProtocol

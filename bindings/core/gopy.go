@@ -101,6 +101,28 @@ func control_Open(request *C.char, _fail **C.char) (_ret CGoHandle) {
 	return handleFromPtr_Ptr_control_Sandbox(cret)
 }
 
+//export control_ResultName
+func control_ResultName(request *C.char, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.ResultName")
+	cret, __err := control.ResultName(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
+//export control_ResultPath
+func control_ResultPath(request *C.char, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.ResultPath")
+	cret, __err := control.ResultPath(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
 //export control_Sandbox_Denials
 func control_Sandbox_Denials(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Sandbox.Denials")

@@ -7,7 +7,7 @@ type Event struct {
 	Kind       int    // KindStdout, KindStderr, KindLog, KindResult, KindException, KindCancelled; for NextInto KindBuffer
 	Data       []byte // output; RESULT: the pickle, accepted
 	Rich       []byte // EXCEPTION: the pickle, accepted; nil where there is none that may be loaded
-	Descriptor []byte // EXCEPTION, LOG: JSON
+	Descriptor []byte // EXCEPTION, LOG: JSON; RESULT in mode objects: whether it is guarded
 
 	Buffers []*Buffer // RESULT: those that belong to the pickle, in order; BUFFER: the one to make memory for
 	Index   int       // BUFFER: its place among them

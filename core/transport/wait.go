@@ -111,6 +111,9 @@ func (c *Conn) Ready(wait time.Duration) (Ready, error) {
 	}
 }
 
+// What a result of mode objects says in place of a descriptor: how the application is to load it (pysandboxes/_objects.py).
+var guarded, unguarded = []byte("objects"), []byte("objects-unguarded")
+
 // checked looks at what the child sent before it is given out. No lock is held: a great result delays nobody else.
 func (c *Conn) checked(k *call, e Event) (Event, error) {
 	switch e.Kind {
@@ -119,6 +122,12 @@ func (c *Conn) checked(k *call, e Event) (Event, error) {
 			return Event{}, &LimitError{Size: k.size, Limit: c.opts.MaxResult, Rule: c.opts.ResultRule}
 		}
 		limits := unpickle.Limits{Bytes: c.opts.MaxResult}
+		if c.opts.Mode == unpickle.Objects {
+			e.Descriptor = guarded
+			if !c.opts.Guard {
+				e.Descriptor = unguarded
+			}
+		}
 		return e, unpickle.ValidateWith(e.Data, besides(e.Buffers), c.opts.Mode, c.opts.Guard, limits)
 	case KindException:
 		descriptor, err := exceptionJSON(e.Descriptor, c.opts.Vouch, c.opts.Bound)

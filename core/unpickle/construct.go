@@ -30,6 +30,7 @@ func (m *machine) stackGlobal() error {
 			return err
 		}
 		m.globals = append(m.globals, global{string(module), string(name)})
+		m.trace.lookedUp(m, string(module), string(name))
 		m.stack = append(m.stack, pack(kindGlobal, len(m.globals)-1))
 	}
 	return nil
@@ -59,7 +60,7 @@ func (m *machine) reduce() error {
 		if m.mode != Objects {
 			return m.refuseAt(base, "a call of "+c.module+"."+c.name, "in a form that CPython does not dump")
 		}
-		if err := m.checkGlobal(c.module, c.name); err != nil {
+		if err := m.offGrammar(c, base, args); err != nil {
 			return err
 		}
 	}
@@ -144,12 +145,41 @@ func (m *machine) newObj(n int) error {
 		return m.malformed("NEWOBJ of %s", m.typeName(callee))
 	}
 	if callee.kind() == kindClass {
-		c := &classes[callee.ref()]
-		if err := m.checkGlobal(c.module, c.name); err != nil {
+		if err := m.offGrammar(&classes[callee.ref()], base, args); err != nil {
 			return err
 		}
 	}
 	return m.object(callee, base, args)
+}
+
+// offGrammar judges, in mode Objects, a listed class that is called in a form that is not its own. Such calls cost or reach what the
+// grammars keep out (a Fraction of "1e99999999", bytes of 2^40), so the guard refuses them, but for what may hold objects of the application:
+// a defaultdict by its factory, a time by its tzinfo, a slice, an exception.
+func (m *machine) offGrammar(c *class, base int, args word) error {
+	if err := m.checkGlobal(c.module, c.name); err != nil || !m.guard {
+		return err
+	}
+	a := m.args(args)
+	switch c.kind {
+	case kindException:
+		return nil
+	case kindSlice:
+		if len(a) == 3 {
+			return nil
+		}
+	case kindDefaultDict:
+		if len(a) == 1 && a[0].kind() == kindGlobal {
+			return nil
+		}
+	case kindDateTime, kindTime:
+		if len(a) == 2 && a[1].kind() == kindObject {
+			whole := a[:1]
+			if c.grammar(m, whole) {
+				return nil
+			}
+		}
+	}
+	return m.refuseGadget(base, "a call of "+c.module+"."+c.name, "in a form that CPython does not dump")
 }
 
 // build runs BUILD: the state of a UUID, or in mode Objects that of an object.

@@ -169,7 +169,7 @@ func Gadget(module, name string) (why string, refused bool) {
 
 // checkGlobal is the gadget table's answer for a name of the stream.
 func (m *machine) checkGlobal(module, name string) error {
-	if !m.guard {
+	if !m.guard || listed(builders, module, name) {
 		return nil
 	}
 	why, refused := Gadget(module, name)

@@ -15,8 +15,10 @@ const (
 // trace follows one value through a second run of the stream to name its place: result['rows'][3]. The run is only made for a value that
 // is refused already; it lets everything well-formed through (mode Objects without guard) and decides nothing.
 type trace struct {
-	offset int  // of the instruction that met the value
-	index  int  // of the value on the stack before it, or pushed
+	offset int // of the instruction that met the value; -1: the first that looks up module and name
+	index  int // of the value on the stack before it, or pushed
+	module string
+	name   string
 	word   word // the value, then the container that took it, and so on
 	found  bool
 	path   string // from word down to the value
@@ -36,11 +38,15 @@ func (m *machine) locate(index int) string {
 	if second.run() != nil || !second.trace.found || second.stack[0] != second.trace.word {
 		return m.root + "…" // the stream is broken further on: there is no value to speak of
 	}
-	path := second.trace.path
-	if len(path) > maxPath {
-		path = path[:maxPath] + "…"
+	return m.root + second.trace.shown()
+}
+
+// shown is the path as it goes into a message.
+func (t *trace) shown() string {
+	if len(t.path) > maxPath {
+		return t.path[:maxPath] + "…"
 	}
-	return m.root + path
+	return t.path
 }
 
 // before and after frame the instruction at an offset.
@@ -53,6 +59,13 @@ func (t *trace) before(m *machine, op byte) {
 		t.word, t.found = m.stack[t.index], true
 	case countedKind(op) != 0:
 		t.word, t.found = pack(countedKind(op), m.at), true
+	}
+}
+
+// lookedUp notes that the running instruction looks up module and name.
+func (t *trace) lookedUp(m *machine, module, name string) {
+	if t != nil && t.offset < 0 && t.module == module && t.name == name {
+		t.offset = m.at
 	}
 }
 

@@ -274,3 +274,80 @@ func TestErrorsAreOfTheTwoKinds(t *testing.T) {
 	require.True(t, errors.As(Validate(p("h\x00"), DataOnly, true, Limits{}), &malformed))
 	require.EqualError(t, malformed, "the result is not a valid pickle: a reference to memo entry 0 of 0 at byte 2")
 }
+
+// What a name led to is judged by where it is defined.
+func TestDefinitions(t *testing.T) {
+	object := [2]string{"builtins", "object"}
+	class := func(module, name string, bases ...[2]string) Definition {
+		return Definition{Module: module, Name: name, Class: true, Bases: append(bases, object)}
+	}
+	standard := func(module, name string, bases ...[2]string) Definition {
+		d := class(module, name, bases...)
+		d.Standard = true
+		return d
+	}
+	allowed := []Definition{
+		class("app", "User"),
+		class("app", "Path", [2]string{"pathlib", "PosixPath"}, [2]string{"pathlib", "Path"}),
+		class("app", "File", [2]string{"os", "PathLike"}),
+		class("app", "Error", [2]string{"builtins", "Exception"}, [2]string{"builtins", "BaseException"}),
+		standard("builtins", "ValueError"),
+		standard("json.decoder", "JSONDecodeError", [2]string{"builtins", "Exception"}),
+		standard("types", "SimpleNamespace"),
+		{Module: "numpy._core.numeric", Name: "_frombuffer"},
+		{Module: "pandas._libs.arrays", Name: "__pyx_unpickle_NDArrayBacked"},
+	}
+	for _, d := range allowed {
+		why, refused := d.Refused()
+		require.False(t, refused, "%v %s", d, why)
+	}
+	refused := map[string]Definition{
+		"runs programs":                         {Module: "posix", Name: "system"},
+		"is no class":                           {Module: "app", Name: "run"},
+		"is a class of the standard library":    standard("logging", "FileHandler"),
+		"makes classes":                         class("app", "Meta", [2]string{"builtins", "type"}),
+		"derives from subprocess.Popen":         class("app", "Starts", [2]string{"subprocess", "Popen"}),
+		"calls what the stream chooses":         class("functools", "partial"),
+		"derives from functools.partial, which": class("app", "Partial", [2]string{"functools", "partial"}),
+		"is no class: a result may call":        {Module: "types", Name: "SimpleNamespace"},
+	}
+	for why, d := range refused {
+		got, no := d.Refused()
+		require.True(t, no, why)
+		require.Contains(t, got, why)
+	}
+}
+
+func TestListedClassesAreCalledInTheirOwnForm(t *testing.T) {
+	user := lookup("app", "User")
+	for name, data := range map[string][]byte{
+		"bytes of a number":       p(lookup("builtins", "bytes"), "J\xff\xff\xff\x7f\x85R"),
+		"list of a range":         p(lookup("builtins", "list"), lookup("builtins", "range"), "K\x00J\xff\xff\xff\x7fK\x01\x87R\x85R"),
+		"Fraction from text":      p(lookup("fractions", "Fraction"), text("1e99999999"), "\x85R"),
+		"NEWOBJ of a Decimal":     p(lookup("decimal", "Decimal"), text("1e5"), "\x85\x81"),
+		"ZoneInfo":                p(lookup("zoneinfo", "ZoneInfo"), text("UTC"), "\x85R"),
+		"datetime in a free form": p(lookup("datetime", "datetime"), "M\xe7\x07K\x01K\x01\x87R"),
+	} {
+		require.ErrorContains(t, Validate(data, Objects, true, Limits{}), "in a form that CPython does not dump", name)
+		require.NoError(t, Validate(data, Objects, false, Limits{}), name)
+	}
+	for name, data := range map[string][]byte{
+		"defaultdict of a class":       p(lookup("collections", "defaultdict"), user, "\x85R"),
+		"datetime in a zone of ours":   p(lookup("datetime", "datetime"), "C\x0a\x07\xe4\x02\x01\x00\x00\x00\x00\x00\x00", user, ")R\x86R"),
+		"slice of objects":             p(lookup("builtins", "slice"), user, ")RNN\x87R"),
+		"exception with an object":     p(lookup("builtins", "ValueError"), user, ")R\x85R"),
+		"exception within another":     p(lookup("builtins", "ValueError"), lookup("builtins", "KeyError"), ")R\x85R"),
+		"builder whose name is dunder": p(lookup("pandas._libs.arrays", "__pyx_unpickle_NDArrayBacked"), user, "\x85R"),
+	} {
+		require.NoError(t, Validate(data, Objects, true, Limits{}), name)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	data := p("}(", text("a"), lookup("app", "User"), ")\x81", text("rows"), "](N", lookup("app", "User"), ")\x81}", text("owner"), lookup("app", "alias"), "sbeu")
+	require.Equal(t, "result['rows'][1].owner", Locate(data, 0, "app", "alias"))
+	require.Equal(t, "result['a']", Locate(data, 0, "app", "User"))
+	require.Equal(t, "result…", Locate(data, 0, "app", "nothing"))
+	require.Equal(t, "result…", Locate([]byte("\x80\x05"), 0, "app", "User"))
+	require.Equal(t, "result[1]", Locate(p("](\x97", lookup("app", "User"), "e"), 1, "app", "User"))
+}
