@@ -116,7 +116,7 @@ for bad in ({{'A=B': 'c'}}, {{'a': 'b\\0'}}, 5):
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(place: Place, method: str) -> None:
     code = f"""
-import multiprocessing
+import multiprocessing, time
 def work(queue):
     queue.put(probe())
 if __name__ == '__main__':
@@ -129,6 +129,11 @@ if __name__ == '__main__':
         seen.add(queue.get())
         process.join()
         assert process.exitcode == 0
+    lasting = context.Process(target=time.sleep, args=(60,))
+    lasting.start()
+    lasting.terminate()
+    lasting.join()
+    assert lasting.exitcode == -15
     print(*seen)
 """
     check(place, code)

@@ -229,6 +229,7 @@ PyObject *psb_own_copy(PyObject *text); /* an exact str or bytes that nobody els
 extern __thread PyObject *psb_judged_open; /* the path of an open() that a shim has judged already */
 int psb_call_check(int call, const char *event);
 int psb_call_ask(int call, const char *event); /* whoever the caller is */
+bool psb_own_child(long pid); /* child.c */
 int psb_find_class(int call, PyObject *args); /* pickle.find_class: values are free */
 int psb_eval_check(const char *kind, PyObject *args);
 int psb_net_event(const char *event, PyObject *args);

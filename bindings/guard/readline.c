@@ -85,6 +85,7 @@ static PyObject *bind_line(PSB_CALL) {
 
 /* read_init_file([filename]). Without a name readline has one of its own. */
 static PyObject *read_init(PSB_CALL) {
+    (void)n; /* one */
     PyObject *given = NULL, *result = NULL;
     if (!PyUnicode_FSConverter(args[0], &given))
         return NULL;

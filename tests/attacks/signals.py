@@ -29,6 +29,10 @@ fcntl.fcntl(a, fcntl.F_SETFL, os.O_ASYNC)
 b.send(b'x')
 """
 
+STARTS = "python-api=ALLOW:process-exec\nexpose-ro=/usr/bin/true"
+POPEN = "p = subprocess.Popen.__new__(subprocess.Popen)\np.returncode = None\np.poll = lambda: None\n"
+CHANGES = "class N(int):\n    def __index__(self): return VICTIM\n    __int__ = __index__\n"
+
 CASES: list[Attack] = [
     signals("os.kill", "os.kill(VICTIM, signal.SIGKILL)"),
     signals("os.killpg", "os.killpg(VICTIM, signal.SIGKILL)"),
@@ -47,6 +51,20 @@ CASES: list[Attack] = [
                 "class N:\n    said = iter([os.getpid()])\n    def __index__(self): return next(self.said, VICTIM)\n"
                 "n = N(); n.__index__()\nfcntl.fcntl(a, fcntl.F_SETOWN, n)",
                 "object",
+            ),
+        ]
+    ),
+    # Who may start programs may end them, and no others.
+    *(
+        Attack("signal", name, f"import os, signal, subprocess\n{code}" + ENDED, kind="object", grants=STARTS, alone=True)
+        for name, code in [
+            ("a hand-made Popen", f"{POPEN}p.pid = VICTIM\np.kill()"),
+            ("a Popen with another number", "p = subprocess.Popen(['true'])\np.poll = lambda: None\np.pid = VICTIM\np.send_signal(9)"),
+            ("a number that changes", f"{POPEN}{CHANGES}p.pid = N()\np.terminate()"),
+            ("a group", f"{POPEN}p.pid = -VICTIM\np.kill()"),
+            (
+                "a process of multiprocessing",
+                "import multiprocessing\np = multiprocessing.Process()\np.start()\np._popen.pid = VICTIM\np.kill()",
             ),
         ]
     ),
