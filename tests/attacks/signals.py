@@ -59,7 +59,10 @@ CASES: list[Attack] = [
         Attack("signal", name, f"import os, signal, subprocess\n{code}" + ENDED, kind="object", grants=STARTS, alone=True)
         for name, code in [
             ("a hand-made Popen", f"{POPEN}p.pid = VICTIM\np.kill()"),
-            ("a Popen with another number", "p = subprocess.Popen(['true'])\np.poll = lambda: None\np.pid = VICTIM\np.send_signal(9)"),
+            (
+                "a Popen with another number",
+                "p = subprocess.Popen(['true'])\np.poll = lambda: None\np.pid = VICTIM\np.send_signal(9)",
+            ),
             ("a number that changes", f"{POPEN}{CHANGES}p.pid = N()\np.terminate()"),
             ("a group", f"{POPEN}p.pid = -VICTIM\np.kill()"),
             (
