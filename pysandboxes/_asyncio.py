@@ -1,61 +1,76 @@
-"""Calls of an event loop: the loop watches the sandbox's socket, so a waiting task costs no thread.
+"""Calls of an event loop: the loop watches one descriptor of the engine's, so a waiting task costs no thread.
 
-One pump for each loop and sandbox. Threads may read the same socket at the same time; an event that one of them read for
-a task is told by the second descriptor. All loops watch that one, and the first to look at it clears it: so each pump
-that has looked pokes the others.
+One pump for each loop and interpreter. The descriptor stands for the socket and for what other threads have read of it
+(core/transport/loop.go). Where nothing else is to be done, a call looks for its answer before it gives the loop back.
 """
 
 from __future__ import annotations
 
-import os
-
 from . import _core
-from ._call import Reply, cancel, failure, timed_out
+from ._call import Reply, begin, cancel, failure, follow, timed_out
 from ._exceptions import SandBoxError, SandBoxProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Generator
+    from typing import Any
+
+#: Kind of the event that says that a call has failed.
+FAILED = 0
+#: Calls that may be answered one after the other before the loop has a turn: others wait there, and time passes.
+INLINE_MOST = 8
 
 
 class Pump:
-    """The calls of one event loop to one interpreter.
+    """The calls of one event loop to one interpreter."""
 
-    The descriptors are duplicates of the engine's, so that closing those cannot make the loop watch another file that got
-    the same number.
-    """
-
-    def __init__(self, handle: int, loop: asyncio.AbstractEventLoop, pumps: dict[asyncio.AbstractEventLoop, Pump]) -> None:
+    def __init__(self, handle: int, loop: asyncio.AbstractEventLoop) -> None:
         self._handle = handle
         self._loop = loop
-        self._pumps = pumps
         self._waiting: dict[int, tuple[asyncio.Future[Reply], Reply]] = {}
-        self._writing = False
-        socket, wake = _core.call_fds(handle)
-        self._socket = os.dup(socket)
-        self._fds = [self._socket, os.dup(wake)]
-        for fd in self._fds:
-            loop.add_reader(fd, self._ready)
+        #: Events that were read and not acted on yet.
+        self._events: list[tuple[int, int, bytes | None, Any, str | None]] = []
+        self._inline = 0
+        # What the loop is about to run, where it is asyncio's own: nothing in it means that a call may hold the loop up.
+        ready = getattr(loop, "_ready", None)
+        self._soon: Any = ready if type(ready).__name__ == "deque" else None
+        self._number, self._fd = _core.loop_open(handle)
+        try:
+            loop.add_reader(self._fd, self._ready)
+        except BaseException:
+            _core.loop_close(handle, self._number)
+            raise
 
     async def perform(self, payload: bytes, name: str, timeout: float | None, rule: str = "") -> Reply:
         """Send a call and wait for what comes of it; cancelling the task cancels the call in the sandbox."""
+        look = self._soon is not None and not self._soon
         try:
-            call_id = _core.call_begin(self._handle, payload, True)
+            call_id, kind, data, rich, descriptor = _core.loop_send(self._handle, self._number, payload, look)
         except RuntimeError as exc:
             error = failure(exc)
             error.undelivered = True
             raise error from None
-        future: asyncio.Future[Reply] = self._loop.create_future()
-        self._waiting[call_id] = (future, Reply())
+        if kind == FAILED:
+            raise _failed(descriptor)
+        reply = Reply()
+        future: asyncio.Future[Reply] | None = None
         timer: asyncio.TimerHandle | None = None
-        if timeout is not None:
-            timer = self._loop.call_later(timeout, _expire, future, timed_out(name, timeout, rule))
         try:
-            # What came in while the call was written is here already, and what could not be written has to be.
-            self._ready()
+            if kind > 0 and reply.take(kind, data, rich, descriptor):
+                self._inline += 1
+                if self._inline >= INLINE_MOST:
+                    self._inline = 0
+                    await _Turn()
+                return reply
+            self._inline = 0
+            future = self._loop.create_future()
+            self._waiting[call_id] = (future, reply)
+            if timeout is not None:
+                timer = self._loop.call_later(timeout, _expire, future, timed_out(name, timeout, rule))
             return await future
         except BaseException:
-            if not future.done() or future.cancelled() or call_id in self._waiting:
+            if future is None or not future.done() or future.cancelled() or call_id in self._waiting:
                 cancel(self._handle, call_id)
             raise
         finally:
@@ -64,73 +79,46 @@ class Pump:
                 timer.cancel()
 
     def _ready(self) -> None:
-        """A descriptor has something: take what has come, send what could not be sent."""
-        if not self._fds:
+        """The descriptor has something: take what has come."""
+        if self._fd < 0:
             return
+        error: SandBoxError | None = None
         try:
-            state = _core.call_pump(self._handle)
+            _core.loop_take(self._handle, self._number, self._events)
         except RuntimeError as exc:
-            self._fail(failure(exc))
-            return
-        finally:
-            if len(self._pumps) > 1:
-                for pump in list(self._pumps.values()):
-                    if pump is not self and pump._waiting:
-                        pump._poke()
-        self._watch_writing(bool(state & _core.WANT_WRITE))
-        self._take_all()
-        if state & _core.ENDED:
-            # The socket says so for ever; the other descriptor tells when it is known why.
-            self._loop.remove_reader(self._socket)
-
-    def _poke(self) -> None:
-        """Have this pump's loop look for events, from any thread."""
+            error = failure(exc)
         try:
-            self._loop.call_soon_threadsafe(self._take_all)
-        except RuntimeError:  # closed: nobody waits there
-            return
+            while self._events:
+                self._act(*self._events.pop(0))
+        except BaseException:
+            # Ctrl-C, where the loop leaves it to be raised anywhere: the other tasks still get theirs.
+            self._loop.call_soon(self._ready)
+            raise
+        if error is not None:
+            self._fail(error)
 
-    def _take_all(self) -> None:
-        for call_id in list(self._waiting):
-            self._take(call_id)
-
-    def _watch_writing(self, wanted: bool) -> None:
-        if wanted != self._writing and self._fds:
-            self._writing = wanted
-            if wanted:
-                self._loop.add_writer(self._socket, self._ready)
-            else:
-                self._loop.remove_writer(self._socket)
-
-    def _take(self, call_id: int) -> None:
-        """Act on the events of a call that have come."""
+    def _act(self, call_id: int, kind: int, data: bytes | None, rich: Any, descriptor: str | None) -> None:
         waiting = self._waiting.get(call_id)
-        if waiting is None:
-            return
+        if waiting is None or waiting[0].done():
+            return  # cancelled, and the task has not come to telling so
         future, reply = waiting
         try:
-            while not future.done():
-                event = _core.call_poll(self._handle, call_id)
-                if event is None:
-                    return
-                if reply.take(*event):
-                    del self._waiting[call_id]
-                    future.set_result(reply)
-        except RuntimeError as exc:
-            if not future.done():
+            if kind == FAILED:
                 del self._waiting[call_id]
-                future.set_exception(failure(exc))
-        except Exception as exc:
+                future.set_exception(_failed(descriptor))
+            elif reply.take(kind, data, rich, descriptor):
+                del self._waiting[call_id]
+                future.set_result(reply)
+        except Exception as exc:  # a sys.stdout that fails
             if not future.done():
                 future.set_exception(exc)
 
     def _fail(self, error: SandBoxError) -> None:
-        """The interpreter is gone: nobody waits any longer, and the loop watches nothing."""
+        """Nobody waits any longer. The descriptor of a connection that is over has told so, and is quiet."""
         waiting, self._waiting = self._waiting, {}
         for future, _ in waiting.values():
             if not future.done():
                 future.set_exception(error)
-        self.release()
 
     def close(self) -> None:
         """Let go of the loop, from any thread."""
@@ -138,19 +126,65 @@ class Pump:
             self.release()
             return
         try:
-            self._loop.call_soon_threadsafe(
-                self._fail, SandBoxProtocolError("the sandbox was closed while this call was under way")
-            )
+            self._loop.call_soon_threadsafe(self._close)
         except RuntimeError:  # closed meanwhile
             self.release()
 
+    def _close(self) -> None:
+        self._fail(SandBoxProtocolError("the sandbox was closed while this call was under way"))
+        self.release()
+
     def release(self) -> None:
-        self._watch_writing(False)
-        fds, self._fds = self._fds, []
-        for fd in fds:
-            if not self._loop.is_closed():
-                self._loop.remove_reader(fd)
-            os.close(fd)
+        fd, self._fd = self._fd, -1
+        if fd < 0:
+            return
+        if not self._loop.is_closed():
+            self._loop.remove_reader(fd)
+        try:
+            _core.loop_close(self._handle, self._number)
+        except RuntimeError:  # a forked copy of the process: it is the parent's
+            return
+
+
+class Threads:
+    """The same for an event loop that cannot watch a descriptor: a waiting call costs a thread of its executor."""
+
+    def __init__(self, handle: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._handle = handle
+        self._loop = loop
+
+    async def perform(self, payload: bytes, name: str, timeout: float | None, rule: str = "") -> Reply:
+        call_id = begin(self._handle, payload)
+        try:
+            return await self._loop.run_in_executor(None, follow, self._handle, call_id, name, timeout, rule)
+        except BaseException:
+            cancel(self._handle, call_id)
+            raise
+
+    def close(self) -> None:
+        """Nothing to let go of: its threads wait for the interpreter, whose end they are told."""
+
+    release = close
+
+
+def pump(handle: int, loop: asyncio.AbstractEventLoop) -> Pump | Threads:
+    try:
+        return Pump(handle, loop)
+    except NotImplementedError:
+        return Threads(handle, loop)
+
+
+class _Turn:
+    """Awaited, it gives the loop one turn."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+def _failed(text: str | None) -> Exception:
+    return MemoryError("there is no memory for what the call gave") if text is None else failure(RuntimeError(text))
 
 
 def _expire(future: asyncio.Future[Reply], error: SandBoxError) -> None:

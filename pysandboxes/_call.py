@@ -52,7 +52,11 @@ def perform(handle: int, payload: bytes, name: str, timeout: float | None, rule:
 
     Whatever interrupts the wait (Ctrl-C, a failing ``sys.stdout``) cancels the call in the sandbox.
     """
-    call_id = begin(handle, payload)
+    return follow(handle, begin(handle, payload), name, timeout, rule)
+
+
+def follow(handle: int, call_id: int, name: str, timeout: float | None, rule: str = "") -> Reply:
+    """Wait for what comes of a call that was sent."""
     deadline = None if timeout is None else monotonic() + timeout
     reply = Reply()
     try:

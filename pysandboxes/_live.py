@@ -8,7 +8,7 @@ from _thread import RLock, allocate_lock
 from time import monotonic, sleep
 
 from . import _binary, _context, _spec
-from ._asyncio import Pump
+from ._asyncio import Pump, Threads, pump
 from ._call import Reply, payload_of, perform
 from ._exceptions import SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
 from ._generators import remote_async_generator, remote_generator
@@ -53,7 +53,7 @@ class Live:
         self._generation = -1
         self._dead = -1  # the generation whose interpreter we know to be dead
         self._lock = RLock()
-        self._pumps: dict[asyncio.AbstractEventLoop, Pump] = {}
+        self._pumps: dict[asyncio.AbstractEventLoop, Pump | Threads] = {}
         self._pumps_lock = allocate_lock()
         #: Seconds that the profile's call-timeout gives a call whose function names none.
         self._call_timeout: float | None = None
@@ -183,9 +183,9 @@ class Live:
             self.start()
 
     async def _aperform(self, payload: bytes, name: str, timeout: float | None, idempotent: bool) -> Reply:
-        import asyncio
+        from asyncio import get_running_loop
 
-        loop = asyncio.get_running_loop()
+        loop = get_running_loop()
         attempts = Attempts(idempotent)
         while True:
             if not self._ready or self.forked or not self.open:
@@ -202,7 +202,9 @@ class Live:
                     self._end(generation)
                 raise
             if delay:
-                await asyncio.sleep(delay)
+                from asyncio import sleep
+
+                await sleep(delay)
 
     def _end(self, generation: int) -> None:
         if generation == self._generation:
@@ -215,21 +217,21 @@ class Live:
                 self._dead = generation
                 self._ready = False
 
-    def _pump(self, loop: asyncio.AbstractEventLoop) -> Pump:
-        pump = self._pumps.get(loop)
-        if pump is None:
+    def _pump(self, loop: asyncio.AbstractEventLoop) -> Pump | Threads:
+        found = self._pumps.get(loop)
+        if found is None:
             with self._pumps_lock:
                 for other in [other for other in self._pumps if other.is_closed()]:
                     self._pumps.pop(other).release()
-                pump = self._pumps[loop] = Pump(self.handle, loop, self._pumps)
-        return pump
+                found = self._pumps[loop] = pump(self.handle, loop)
+        return found
 
     def _drop_pumps(self) -> None:
         with self._pumps_lock:
             pumps = list(self._pumps.values())
             self._pumps.clear()
-        for pump in pumps:
-            pump.close()
+        for other in pumps:
+            other.close()
 
 
 class Attempts:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import os
+import signal
 import threading
 from pathlib import Path
 
@@ -103,6 +107,85 @@ def test_a_child_that_dies_wakes_its_tasks_and_is_replaced(profile: Path) -> Non
             assert await api_targets.aadd(1, 2) == 3
 
     pysandboxes.run(main(), sandboxes_config=profile)
+
+
+def test_a_death_that_an_idle_loop_has_seen_is_no_error_of_the_next_call(profile: Path) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30), sandboxes(sandboxes_config=profile) as handle:
+            assert await api_targets.aadd(1, 2) == 3
+            child = handle.pid
+            with contextlib.suppress(ProcessLookupError):
+                while True:
+                    os.kill(child, signal.SIGKILL)
+                    await asyncio.sleep(0)
+            for _ in range(100):  # the loop hears of it
+                await asyncio.sleep(0)
+            assert await api_targets.aadd(3, 4) == 7
+            assert handle.pid != child
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_is_closed_with_calls_under_way_gives_them_up(profile: Path) -> None:
+    def abandon() -> None:
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(api_targets.asleep(60))
+        loop.run_until_complete(wait_for_running(1))
+        assert not task.done()
+        task._log_destroy_pending = False  # that is what is tested
+        loop.close()
+
+    with sandboxes(sandboxes_config=profile):
+        abandon()
+        gc.collect()
+
+        async def look() -> None:
+            async with asyncio.timeout(30):
+                assert await api_targets.aadd(1, 2) == 3  # a later loop's call takes away what the closed one left
+                while (await asyncio.to_thread(api_targets.async_state))["cancelled"] < 1:
+                    pass
+
+        asyncio.run(look())
+
+
+def test_other_tasks_run_while_one_calls_over_and_over(profile: Path) -> None:
+    async def main() -> None:
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async with asyncio.timeout(60):
+            task = asyncio.create_task(others())
+            for number in range(300):
+                assert await api_targets.aecho(number) == number
+            task.cancel()
+        assert turns >= 300 // 8
+
+    pysandboxes.run(main(), sandboxes_config=profile)
+
+
+def test_an_event_loop_that_watches_no_descriptors_waits_in_threads(profile: Path) -> None:
+    class Loop(asyncio.SelectorEventLoop):
+        def add_reader(self, *_: object) -> None:  # type: ignore[override]
+            raise NotImplementedError
+
+    async def main() -> None:
+        async with asyncio.timeout(30):
+            assert await api_targets.aadd(1, 2) == 3
+            waiting = asyncio.create_task(api_targets.asleep(60))
+            await wait_for_running(1)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            while (await asyncio.to_thread(api_targets.async_state))["cancelled"] < 1:
+                pass
+
+    with sandboxes(sandboxes_config=profile), asyncio.Runner(loop_factory=Loop) as runner:
+        runner.run(main())
 
 
 def test_threads_and_tasks_share_a_sandbox(profile: Path) -> None:

@@ -93,7 +93,7 @@ def test_waiting_ends_by_time_and_never_by_poll(call: Run) -> None:
         began = time.monotonic()
         assert core.call_next(handle, id, 0.3) is None
         assert 0.3 <= time.monotonic() - began < 2
-        assert core.call_next(handle, id, 0) is None and core.call_poll(handle, id) is None
+        assert core.call_next(handle, id, 0) is None
         for wrong, error in ((float("nan"), ValueError), ("1", TypeError)):
             try: core.call_next(handle, id, wrong)
             except error: continue
@@ -162,23 +162,54 @@ def test_other_threads_run_while_one_waits_and_each_gets_its_own(call: Run) -> N
     """)
 
 
-def test_an_event_loop_is_told_by_the_descriptors(call: Run) -> None:
+def test_an_event_loop_is_told_by_one_descriptor(call: Run) -> None:
     call("""
-        sock, wake = core.call_fds(handle)
-        while select.select([sock], [], [], 0)[0]: core.call_pump(handle)  # READY
-        id = core.call_begin(handle, b"x", True)
-        assert select.select([sock, wake], [], [], 0)[0] == []
+        loop, fd = core.loop_open(handle)
+        id, kind, *_ = core.loop_send(handle, loop, b"x", False)
+        events = []
+        assert kind == -1 and select.select([fd], [], [], 5)[0]
+        core.loop_take(handle, loop, events)  # READY
+        assert not events and select.select([fd], [], [], 0)[0] == []
         child.result(1, "async")
-        assert select.select([sock, wake], [], [], 5)[0]
-        while (event := core.call_poll(handle, id)) is None:
-            assert core.call_pump(handle) == 0
-        assert pickle.loads(event[1]) == "async"
+        assert select.select([fd], [], [], 5)[0]
+        assert core.loop_take(handle, loop, events) is None
+        assert [(e[0], e[1], pickle.loads(e[2])) for e in events] == [(id, RESULT, "async")]
+        assert select.select([fd], [], [], 0)[0] == []
+        first, second = [core.loop_send(handle, loop, b"y", False)[0] for _ in range(2)]
+        child.result(2, os.system)
         child.sock.close()
-        assert select.select([sock], [], [], 5)[0]
-        while (flags := core.call_pump(handle)) == 0: pass
-        assert flags == core.ENDED
-        assert select.select([wake], [], [], 5)[0]
-        assert fault(core.call_pump, handle)["kind"] == "SandBoxProtocolError"
+        while True:  # what came, then the end, whose reason takes a moment
+            assert select.select([fd], [], [], 5)[0]
+            try: core.loop_take(handle, loop, events)
+            except RuntimeError as exc:
+                assert json.loads(str(exc))["kind"] == "SandBoxProtocolError"
+                break
+        refused, over = events[1:]
+        assert refused[:4] == (first, 0, None, None) and json.loads(refused[4])["kind"] == "RestrictedUnpicklingError"
+        assert over[:4] == (second, 0, None, None) and json.loads(over[4])["kind"] == "SandBoxProtocolError"
+        assert "no event loop" in fault(core.loop_take, handle, loop + 1, [])["message"]
+        core.loop_close(handle, loop)
+        assert "no event loop" in fault(core.loop_close, handle, loop)["message"]
+    """)
+
+
+def test_an_answer_that_comes_at_once_is_given_with_the_call(call: Run) -> None:
+    call("""
+        def answer():
+            for number in range(1, 201):
+                child.frame()
+                child.result(number, number)
+        peer = threading.Thread(target=answer); peer.start()
+        loop, fd = core.loop_open(handle)
+        for number in range(1, 201):
+            events = [core.loop_send(handle, loop, b"x", True)]
+            if events[0][1] == -1:
+                events.clear()
+                while not events:
+                    assert select.select([fd], [], [], 5)[0]
+                    core.loop_take(handle, loop, events)
+            assert (events[0][0] & 0xff, pickle.loads(events[0][2])) == (number, number)
+        peer.join()
     """)
 
 

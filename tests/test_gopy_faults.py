@@ -53,7 +53,7 @@ def test_nothing_generated_calls_python_from_go_or_defines_bool() -> None:
 
 def test_exports_are_those_of_the_table(python: Run) -> None:  # noqa: F811
     code = """
-        names = {n for n in dir(core) if not n.startswith("__") and n not in ("WANT_WRITE", "ENDED")}
+        names = {n for n in dir(core) if not n.startswith("__")}
         print(json.dumps(sorted(n for n in names if not n.startswith("control_"))))
         assert all(callable(getattr(core, n)) for n in names)
         import inspect
@@ -61,7 +61,8 @@ def test_exports_are_those_of_the_table(python: Run) -> None:  # noqa: F811
             inspect.signature(getattr(core, name))
     """
     assert json.loads(python(code).stdout) == [
-        "DecRef", "IncRef", "NumHandles", "call_begin", "call_cancel", "call_fds", "call_next", "call_poll", "call_pump",
+        "DecRef", "IncRef", "NumHandles", "call_begin", "call_cancel", "call_next", "loop_close", "loop_open", "loop_send",
+        "loop_take",
     ]  # fmt: skip
 
 
@@ -96,8 +97,9 @@ def test_a_bad_handle_is_an_exception_in_every_shape_of_method(python: Run) -> N
                 (core.control_Sandbox_FaultName, (bad,)),
                 (core.control_Sandbox_FaultFail, (bad, False)),
                 (core.control_Sandbox_FaultPanic, (bad,)),
-                (core.call_begin, (bad, b"")), (core.call_next, (bad, 1)), (core.call_poll, (bad, 1)),
-                (core.call_pump, (bad,)), (core.call_cancel, (bad, 1)), (core.call_fds, (bad,)),
+                (core.call_begin, (bad, b"")), (core.call_next, (bad, 1)), (core.call_cancel, (bad, 1)),
+                (core.loop_open, (bad,)), (core.loop_close, (bad, 1)), (core.loop_send, (bad, 1, b"", True)),
+                (core.loop_take, (bad, 1, [])),
             ]:
                 found = fault(function, *args)
                 assert "closed or was never open" in found["message"], (function, found)
@@ -219,7 +221,7 @@ def test_a_forked_copy_is_refused_by_every_function_and_never_hangs(python: Run)
                         if function.__name__ in ("DecRef", "IncRef"):
                             assert function(handle) is None
                             continue
-                        found = fault(function, *(1,) if function.__name__ in ("call_pump", "call_fds") else ())
+                        found = fault(function, *(1,) if function.__name__ == "loop_open" else ())
                         assert "after fork" in found["message"] and function.__name__ in found["message"], found
                     code = 0
                 finally:

@@ -17,14 +17,10 @@ import (
 // Conn is what a call needs of a connection; *transport.Conn is one.
 type Conn interface {
 	Begin(payload []byte) (uint64, error)
-	BeginAsync(payload []byte) (uint64, error)
 	Next(id uint64, wait time.Duration) (transport.Event, error)
 	NextInto(id uint64, wait time.Duration, into []byte) (transport.Event, error)
-	Poll(id uint64) (transport.Event, bool, error)
-	Pump() error
-	WantWrite() bool
 	Cancel(id uint64) error
-	FDs() (socket, wake int)
+	NewLoop() (*transport.Loop, error)
 }
 
 // An id has the connection's number above this many bits. A connection could make a million calls a second for twelve days.
@@ -39,6 +35,8 @@ type Table struct {
 	current    *generation
 	generation map[uint64]*generation
 	begun      uint64
+	loops      map[int64]*loop
+	lastLoop   int64
 }
 
 // generation is one connection and the calls on it that are not over.
@@ -78,29 +76,31 @@ func (t *Table) Use(number uint64, conn Conn) error {
 	return nil
 }
 
-// Begin sends a call on the current connection. payload is not kept. loop says that an event loop will wait for it.
-func (t *Table) Begin(payload []byte, loop bool) (int64, error) {
-	t.mu.Lock()
-	g := t.current
-	t.mu.Unlock()
-	if g == nil {
-		return 0, errNotOpen
-	}
-	begin := g.conn.Begin
-	if loop {
-		begin = g.conn.BeginAsync
-	}
-	id, err := begin(payload)
+// Begin sends a call on the current connection. payload is not kept.
+func (t *Table) Begin(payload []byte) (int64, error) {
+	g, err := t.now()
 	if err != nil {
 		return 0, err
 	}
+	id, err := g.conn.Begin(payload)
+	if err != nil {
+		return 0, err
+	}
+	t.begin(g, id)
+	return g.outer(id), nil
+}
+
+// begin notes a call.
+func (t *Table) begin(g *generation, id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun++
 	g.pending[id] = struct{}{}
 	t.generation[g.number] = g // it may have been forgotten since
-	return int64(g.number<<idBits | id&(1<<idBits-1)), nil
 }
+
+// outer is the number by which a call of this connection is known outside.
+func (g *generation) outer(id uint64) int64 { return int64(g.number<<idBits | id&(1<<idBits-1)) }
 
 // Next waits for the next event of a call on the calling thread; wait below zero is for ever.
 func (t *Table) Next(id int64, wait time.Duration) (transport.Event, error) {
@@ -127,19 +127,6 @@ func (t *Table) next(id int64, take func(Conn, uint64) (transport.Event, error))
 	return event, err
 }
 
-// Poll gives the next event of a call, if there is one.
-func (t *Table) Poll(id int64) (transport.Event, bool, error) {
-	g, inner, err := t.find(id)
-	if err != nil {
-		return transport.Event{}, false, err
-	}
-	event, ok, err := g.conn.Poll(inner)
-	if err != nil || ok && event.Last() {
-		t.over(g, inner)
-	}
-	return event, ok, err
-}
-
 // Cancel gives a call up: the child is told, and its id is not known any more.
 func (t *Table) Cancel(id int64) error {
 	g, inner, err := t.find(id)
@@ -148,31 +135,6 @@ func (t *Table) Cancel(id int64) error {
 	}
 	t.over(g, inner)
 	return g.conn.Cancel(inner)
-}
-
-// Pump sends and reads what the current connection's socket takes and holds, without waiting. wantWrite: call it also when the socket
-// can be written to. ended: the socket is at its end and no longer to be watched; the reason comes by the other descriptor.
-func (t *Table) Pump() (wantWrite, ended bool, err error) {
-	g, err := t.now()
-	if err != nil {
-		return false, false, err
-	}
-	err = g.conn.Pump()
-	if errors.Is(err, transport.ErrEnded) {
-		return false, true, nil
-	}
-	return err == nil && g.conn.WantWrite(), false, err
-}
-
-// FDs gives the current connection's socket, and the descriptor that becomes readable when another thread read an event of a call
-// that an event loop waits for.
-func (t *Table) FDs() (socket, wake int, err error) {
-	g, err := t.now()
-	if err != nil {
-		return -1, -1, err
-	}
-	socket, wake = g.conn.FDs()
-	return socket, wake, nil
 }
 
 // Counts counts the calls of all connections.

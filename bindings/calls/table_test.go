@@ -2,11 +2,13 @@ package calls
 
 import (
 	"errors"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/transport"
 )
@@ -14,11 +16,8 @@ import (
 // fake is a connection whose events are laid out beforehand.
 type fake struct {
 	last      uint64
-	async     int
 	events    map[uint64][]transport.Event
-	err       error // of Next and Poll
-	pump      error
-	wantWrite bool
+	err       error // of Next
 	cancelled []uint64
 }
 
@@ -30,38 +29,23 @@ func (f *fake) Begin([]byte) (uint64, error) {
 	return f.last, nil
 }
 
-func (f *fake) BeginAsync(payload []byte) (uint64, error) {
-	f.async++
-	return f.Begin(payload)
-}
-
 func (f *fake) Next(id uint64, _ time.Duration) (transport.Event, error) {
-	event, ok, err := f.Poll(id)
-	if err == nil && !ok {
-		err = transport.ErrTimeout
+	if f.err != nil {
+		return transport.Event{}, f.err
 	}
-	return event, err
+	if len(f.events[id]) == 0 {
+		return transport.Event{}, transport.ErrTimeout
+	}
+	event := f.events[id][0]
+	f.events[id] = f.events[id][1:]
+	return event, nil
 }
 
 func (f *fake) NextInto(id uint64, wait time.Duration, _ []byte) (transport.Event, error) {
 	return f.Next(id, wait)
 }
 
-func (f *fake) Poll(id uint64) (transport.Event, bool, error) {
-	if f.err != nil {
-		return transport.Event{}, false, f.err
-	}
-	if len(f.events[id]) == 0 {
-		return transport.Event{}, false, nil
-	}
-	event := f.events[id][0]
-	f.events[id] = f.events[id][1:]
-	return event, true, nil
-}
-
-func (f *fake) Pump() error     { return f.pump }
-func (f *fake) WantWrite() bool { return f.wantWrite }
-func (f *fake) FDs() (int, int) { return 7, 8 }
+func (f *fake) NewLoop() (*transport.Loop, error) { return nil, errors.New("a fake has no loops") }
 func (f *fake) Cancel(id uint64) error {
 	f.cancelled = append(f.cancelled, id)
 	return nil
@@ -76,14 +60,13 @@ func TestCallsOfAnOldConnectionAreStillFound(t *testing.T) {
 	var table Table
 	old := &fake{events: map[uint64][]transport.Event{1: {output, result}}}
 	require.NoError(t, table.Use(1, old))
-	first, err := table.Begin(nil, false)
+	first, err := table.Begin(nil)
 	require.NoError(t, err)
 	fresh := &fake{events: map[uint64][]transport.Event{1: {result}}}
 	require.NoError(t, table.Use(2, fresh))
-	second, err := table.Begin(nil, true)
+	second, err := table.Begin(nil)
 	require.NoError(t, err)
 	assert.NotEqual(t, first, second)
-	assert.Equal(t, 1, fresh.async)
 	assert.Equal(t, Counts{Begun: 2, Pending: 2}, table.Counts())
 
 	event, err := table.Next(first, -1)
@@ -92,9 +75,8 @@ func TestCallsOfAnOldConnectionAreStillFound(t *testing.T) {
 	assert.Equal(t, 2, table.Counts().Pending)
 	_, err = table.Next(first, -1)
 	require.NoError(t, err)
-	_, ok, err := table.Poll(second)
+	_, err = table.Next(second, 0)
 	require.NoError(t, err)
-	assert.True(t, ok)
 	assert.Equal(t, Counts{Begun: 2}, table.Counts())
 
 	require.NoError(t, table.Use(3, &fake{}))
@@ -109,7 +91,7 @@ func TestUseOfANumberThatIsNotNewerChangesNothing(t *testing.T) {
 	for _, number := range []uint64{1, 2} {
 		require.NoError(t, table.Use(number, other))
 	}
-	_, err := table.Begin(nil, false)
+	_, err := table.Begin(nil)
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, first.last)
 	assert.Zero(t, other.last)
@@ -130,7 +112,7 @@ func TestWhatEndsACallAndWhatDoesNot(t *testing.T) {
 		var table Table
 		conn := &fake{}
 		require.NoError(t, table.Use(1, conn))
-		id, err := table.Begin(nil, false)
+		id, err := table.Begin(nil)
 		require.NoError(t, err)
 		conn.err = c.err
 		_, err = table.Next(id, 0)
@@ -143,7 +125,7 @@ func TestCancelReachesTheConnectionAndForgets(t *testing.T) {
 	var table Table
 	conn := &fake{}
 	require.NoError(t, table.Use(5, conn))
-	id, err := table.Begin(nil, false)
+	id, err := table.Begin(nil)
 	require.NoError(t, err)
 	require.NoError(t, table.Cancel(id))
 	assert.Equal(t, []uint64{1}, conn.cancelled)
@@ -156,39 +138,64 @@ func TestUnknownCalls(t *testing.T) {
 	for _, id := range []int64{-1, 0, 1, 2<<idBits | 1, 1<<63 - 1, -1 << 63} {
 		_, err := table.Next(id, 0)
 		assert.ErrorContains(t, err, "no call", "%d", id)
-		_, _, err = table.Poll(id)
-		assert.Error(t, err)
+		_, _, _, err = table.Take(id, true)
+		assert.ErrorContains(t, err, "no event loop", "%d", id)
+		assert.Error(t, table.CloseLoop(id))
 		assert.Error(t, table.Cancel(id))
 	}
 }
 
 func TestBeforeTheFirstConnection(t *testing.T) {
 	var table Table
-	_, err := table.Begin(nil, false)
+	_, err := table.Begin(nil)
 	assert.ErrorIs(t, err, errNotOpen)
-	_, _, err = table.FDs()
-	assert.ErrorIs(t, err, errNotOpen)
-	_, _, err = table.Pump()
+	_, _, err = table.OpenLoop()
 	assert.ErrorIs(t, err, errNotOpen)
 }
 
-func TestPumpSaysWhatToWatch(t *testing.T) {
-	dead := &transport.DeadError{Err: errors.New("gone")}
-	for _, c := range []struct {
-		conn             fake
-		wantWrite, ended bool
-		err              error
-	}{
-		{fake{}, false, false, nil},
-		{fake{wantWrite: true}, true, false, nil},
-		{fake{wantWrite: true, pump: transport.ErrEnded}, false, true, nil},
-		{fake{wantWrite: true, pump: dead}, false, false, dead},
-	} {
-		var table Table
-		require.NoError(t, table.Use(1, &c.conn))
-		wantWrite, ended, err := table.Pump()
-		assert.Equal(t, c.err, err)
-		assert.Equal(t, c.wantWrite, wantWrite)
-		assert.Equal(t, c.ended, ended)
-	}
+// connection is a real one whose child, the returned file, has said READY.
+func connection(t *testing.T) (*transport.Conn, *os.File) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	conn, err := transport.New(fds[0], transport.Options{})
+	require.NoError(t, err)
+	child := os.NewFile(uintptr(fds[1]), "child")
+	t.Cleanup(func() { conn.Close(); child.Close() })
+	_, err = child.Write([]byte{0, 0, 0, 10, 0x95, 10, 0, 0xa1, '1', 1, 0xa3, '3', '.', '1'})
+	require.NoError(t, err)
+	_, err = conn.Ready(10 * time.Second)
+	require.NoError(t, err)
+	return conn, child
+}
+
+func TestALoopStaysWithItsConnection(t *testing.T) {
+	var table Table
+	old, child := connection(t)
+	require.NoError(t, table.Use(1, old))
+	number, fd, err := table.OpenLoop()
+	require.NoError(t, err)
+	assert.Positive(t, fd)
+	id, _, ok, err := table.BeginOn(number, nil, false)
+	require.NoError(t, err)
+	assert.False(t, ok)
+	fresh, _ := connection(t)
+	require.NoError(t, table.Use(2, fresh))
+	assert.Equal(t, Counts{Begun: 1, Pending: 1}, table.Counts())
+
+	_, err = child.Write([]byte{0, 0, 0, 9, 0x93, 14, 1, 0xc4, 4, 0x80, 5, 'N', '.'})
+	require.NoError(t, err)
+	got, event, ok, err := table.Take(number, true)
+	require.NoError(t, err)
+	require.True(t, ok)
+	assert.Equal(t, id, got)
+	assert.Equal(t, []byte("\x80\x05N."), event.Data)
+	assert.Zero(t, table.Counts().Pending)
+
+	_, _, _, err = table.BeginOn(number, nil, false)
+	require.NoError(t, err)
+	require.NoError(t, table.CloseLoop(number))
+	assert.Zero(t, table.Counts().Pending, "a closed loop waits for nothing")
+	_, _, _, err = table.BeginOn(number, nil, false)
+	assert.ErrorContains(t, err, "no event loop")
 }

@@ -1,7 +1,7 @@
 //go:build pyext
 
 /*
- * The path of a call: call_begin, call_next and what asyncio needs beside them.
+ * The path of a call: call_begin, call_next, call_cancel. Those of an event loop: loops.c.
  *
  * The calling thread itself reads the sandbox's socket, in Go, without the GIL. It comes back for an event, for the end of its time, or
  * at once for a signal, so that Ctrl-C interrupts a waiting call. What an event holds is copied once, from Go's memory into
@@ -25,12 +25,7 @@
 
 enum { HUGE = 4 << 20 }; /* bytes from which on memory is asked for in huge pages */
 
-#define FORK_GUARD(name)                                                                                                       \
-    if (psb_forked) {                                                                                                          \
-        return psb_refuse_forked(name);                                                                                        \
-    }
-
-static int arguments(const char *name, Py_ssize_t given, Py_ssize_t least, Py_ssize_t most) {
+int psb_arguments(const char *name, Py_ssize_t given, Py_ssize_t least, Py_ssize_t most) {
     if (given >= least && given <= most) {
         return 1;
     }
@@ -38,20 +33,16 @@ static int arguments(const char *name, Py_ssize_t given, Py_ssize_t least, Py_ss
     return 0;
 }
 
-static int number(PyObject *object, long long *out) {
+int psb_number(PyObject *object, long long *out) {
     *out = PyLong_AsLongLong(object);
     return !(*out == -1 && PyErr_Occurred());
 }
 
 PyObject *psb_call_begin(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
-    FORK_GUARD("call_begin");
+    PSB_REFUSE_FORKED("call_begin");
     long long handle, id = 0;
-    int loop = 0;
     Py_buffer payload;
-    if (!arguments("call_begin", nargs, 2, 3) || !number(args[0], &handle)) {
-        return NULL;
-    }
-    if (nargs == 3 && (loop = PyObject_IsTrue(args[2])) < 0) {
+    if (!psb_arguments("call_begin", nargs, 2, 2) || !psb_number(args[0], &handle)) {
         return NULL;
     }
     if (PyObject_GetBuffer(args[1], &payload, PyBUF_SIMPLE) < 0) {
@@ -59,7 +50,7 @@ PyObject *psb_call_begin(PyObject *Py_UNUSED(module), PyObject *const *args, Py_
     }
     char *fail = NULL;
     Py_BEGIN_ALLOW_THREADS
-    id = psbCallBegin(handle, payload.buf, payload.len, loop, &fail);
+    id = psbCallBegin(handle, payload.buf, payload.len, &fail);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&payload);
     return psb_raise(fail) ? NULL : PyLong_FromLongLong(id);
@@ -118,9 +109,7 @@ static int settle_buffers(psb_event *event, PyObject *list) {
     return 0;
 }
 
-/* The tuple (kind, data, rich, descriptor) of an event. In place of rich a result has the list of its buffers, where it has any:
- * buffers, or a new one for NULL. */
-static PyObject *event_tuple(psb_event *event, PyObject *buffers) {
+PyObject *psb_event_tuple(psb_event *event, PyObject *buffers, const long long *id) {
     PyObject *data = room(event->data_len);
     PyObject *rich = room(event->rich_len);
     PyObject *descriptor = room(event->descriptor_len);
@@ -156,7 +145,9 @@ static PyObject *event_tuple(psb_event *event, PyObject *buffers) {
     text = event->descriptor_len < 0
                ? Py_NewRef(Py_None)
                : PyUnicode_DecodeUTF8(PyBytes_AS_STRING(descriptor), PyBytes_GET_SIZE(descriptor), "replace");
-    if (text != NULL) {
+    if (text != NULL && id != NULL) {
+        tuple = Py_BuildValue("(LiOOO)", *id, (int)event->kind, data, rich, text);
+    } else if (text != NULL) {
         tuple = Py_BuildValue("(iOOO)", (int)event->kind, data, rich, text);
     }
 done:
@@ -174,10 +165,10 @@ static int64_t now(void) {
 }
 
 PyObject *psb_call_next(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
-    FORK_GUARD("call_next");
+    PSB_REFUSE_FORKED("call_next");
     long long handle, id;
     int64_t wait = -1, deadline = 0;
-    if (!arguments("call_next", nargs, 2, 4) || !number(args[0], &handle) || !number(args[1], &id)) {
+    if (!psb_arguments("call_next", nargs, 2, 4) || !psb_number(args[0], &handle) || !psb_number(args[1], &id)) {
         return NULL;
     }
     PyObject *buffers = nargs == 4 ? args[3] : NULL, *own = NULL, *tuple = NULL;
@@ -219,7 +210,7 @@ PyObject *psb_call_next(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
             break;
         }
         if (status == PSB_EVENT) {
-            tuple = event_tuple(&event, buffers);
+            tuple = psb_event_tuple(&event, buffers, NULL);
             break;
         }
         if (status == PSB_NOTHING) {
@@ -243,45 +234,10 @@ PyObject *psb_call_next(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
     return tuple;
 }
 
-PyObject *psb_call_poll(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
-    FORK_GUARD("call_poll");
-    long long handle, id;
-    if (!arguments("call_poll", nargs, 2, 2) || !number(args[0], &handle) || !number(args[1], &id)) {
-        return NULL;
-    }
-    psb_event event;
-    char *fail = NULL;
-    int status;
-    Py_BEGIN_ALLOW_THREADS
-    status = psbCallPoll(handle, id, &event, &fail);
-    Py_END_ALLOW_THREADS
-    if (psb_raise(fail)) {
-        return NULL;
-    }
-    if (status == PSB_EVENT) {
-        return event_tuple(&event, NULL);
-    }
-    Py_RETURN_NONE;
-}
-
-PyObject *psb_call_pump(PyObject *Py_UNUSED(module), PyObject *object) {
-    FORK_GUARD("call_pump");
-    long long handle;
-    if (!number(object, &handle)) {
-        return NULL;
-    }
-    char *fail = NULL;
-    int flags;
-    Py_BEGIN_ALLOW_THREADS
-    flags = psbCallPump(handle, &fail);
-    Py_END_ALLOW_THREADS
-    return psb_raise(fail) ? NULL : PyLong_FromLong(flags);
-}
-
 PyObject *psb_call_cancel(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
-    FORK_GUARD("call_cancel");
+    PSB_REFUSE_FORKED("call_cancel");
     long long handle, id;
-    if (!arguments("call_cancel", nargs, 2, 2) || !number(args[0], &handle) || !number(args[1], &id)) {
+    if (!psb_arguments("call_cancel", nargs, 2, 2) || !psb_number(args[0], &handle) || !psb_number(args[1], &id)) {
         return NULL;
     }
     char *fail = NULL;
@@ -292,18 +248,4 @@ PyObject *psb_call_cancel(PyObject *Py_UNUSED(module), PyObject *const *args, Py
         return NULL;
     }
     Py_RETURN_NONE;
-}
-
-PyObject *psb_call_fds(PyObject *Py_UNUSED(module), PyObject *object) {
-    FORK_GUARD("call_fds");
-    long long handle;
-    if (!number(object, &handle)) {
-        return NULL;
-    }
-    char *fail = NULL;
-    int socket = -1, wake = -1;
-    Py_BEGIN_ALLOW_THREADS
-    psbCallFDs(handle, &socket, &wake, &fail);
-    Py_END_ALLOW_THREADS
-    return psb_raise(fail) ? NULL : Py_BuildValue("(ii)", socket, wake);
 }

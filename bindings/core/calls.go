@@ -31,19 +31,23 @@ func tableOf(handle C.longlong) (*calls.Table, error) {
 	return &sandbox.Calls, nil
 }
 
+// memory is that of a Python object, which the calling thread keeps alive until the exported function returns.
+func memory(at unsafe.Pointer, length C.longlong) []byte {
+	if at == nil || length <= 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(at), int(length))
+}
+
 //export psbCallBegin
-func psbCallBegin(handle C.longlong, data unsafe.Pointer, length C.longlong, loop C.int, fail **C.char) (id C.longlong) {
+func psbCallBegin(handle C.longlong, data unsafe.Pointer, length C.longlong, fail **C.char) (id C.longlong) {
 	defer recoverTo(fail, "call_begin")
 	table, err := tableOf(handle)
 	if err != nil {
 		*fail = failure(err)
 		return 0
 	}
-	var payload []byte // C memory, alive until this function returns
-	if length > 0 {
-		payload = unsafe.Slice((*byte)(data), int(length))
-	}
-	begun, err := table.Begin(payload, loop != 0)
+	begun, err := table.Begin(memory(data, length))
 	if err != nil {
 		*fail = failure(err)
 		return 0
@@ -59,11 +63,7 @@ func psbCallNext(handle, id, wait C.longlong, into unsafe.Pointer, length C.long
 		*fail = failure(err)
 		return C.PSB_NOTHING
 	}
-	var memory []byte // of a Python object that the calling thread keeps alive
-	if into != nil {
-		memory = unsafe.Slice((*byte)(into), int(length))
-	}
-	event, err := table.NextInto(int64(id), time.Duration(wait), memory)
+	event, err := table.NextInto(int64(id), time.Duration(wait), memory(into, length))
 	switch {
 	case err == nil && event.Kind == transport.KindBuffer:
 		wanted := event.Buffers[0]
@@ -84,46 +84,6 @@ func psbCallNext(handle, id, wait C.longlong, into unsafe.Pointer, length C.long
 	return C.PSB_NOTHING
 }
 
-//export psbCallPoll
-func psbCallPoll(handle, id C.longlong, out *C.psb_event, fail **C.char) (status C.int) {
-	defer recoverTo(fail, "call_poll")
-	table, err := tableOf(handle)
-	if err != nil {
-		*fail = failure(err)
-		return C.PSB_NOTHING
-	}
-	event, ok, err := table.Poll(int64(id))
-	if err != nil {
-		*fail = failure(err)
-		return C.PSB_NOTHING
-	}
-	if !ok {
-		return C.PSB_NOTHING
-	}
-	give(event, out)
-	return C.PSB_EVENT
-}
-
-//export psbCallPump
-func psbCallPump(handle C.longlong, fail **C.char) (flags C.int) {
-	defer recoverTo(fail, "call_pump")
-	table, err := tableOf(handle)
-	if err != nil {
-		*fail = failure(err)
-		return 0
-	}
-	wantWrite, ended, err := table.Pump()
-	switch {
-	case err != nil:
-		*fail = failure(err)
-	case ended:
-		flags = C.PSB_ENDED
-	case wantWrite:
-		flags = C.PSB_WANT_WRITE
-	}
-	return flags
-}
-
 //export psbCallCancel
 func psbCallCancel(handle, id C.longlong, fail **C.char) {
 	defer recoverTo(fail, "call_cancel")
@@ -134,22 +94,6 @@ func psbCallCancel(handle, id C.longlong, fail **C.char) {
 	if err != nil {
 		*fail = failure(err)
 	}
-}
-
-//export psbCallFDs
-func psbCallFDs(handle C.longlong, socket, wake *C.int, fail **C.char) {
-	defer recoverTo(fail, "call_fds")
-	table, err := tableOf(handle)
-	if err != nil {
-		*fail = failure(err)
-		return
-	}
-	a, b, err := table.FDs()
-	if err != nil {
-		*fail = failure(err)
-		return
-	}
-	*socket, *wake = C.int(a), C.int(b)
 }
 
 // Events that are too large for psb_event, until C has made room for them.

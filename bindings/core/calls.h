@@ -6,18 +6,12 @@
 
 enum { PSB_SMALL = 4096 };
 
-/* What psbCallNext and psbCallPoll say, unless their last parameter says that they failed. */
+/* What psbCallNext, psbLoopSend and psbLoopTake say, unless their last parameter says that they failed. */
 enum {
     PSB_EVENT = 0,       /* there is an event in *event */
     PSB_NOTHING = 1,     /* none within the time given */
     PSB_INTERRUPTED = 2, /* a signal arrived: look at it, then ask again */
     PSB_ROOM = 3,        /* *event describes a buffer to make memory for: data_len, index, writable */
-};
-
-/* What psbCallPump says. */
-enum {
-    PSB_WANT_WRITE = 1, /* call it also when the socket can be written to */
-    PSB_ENDED = 2,      /* the socket is at its end: watch it no longer */
 };
 
 /* One event of a call. The parts stand one after the other in small where they fit; else Go keeps them until psbEventTake

@@ -5,6 +5,7 @@
 //
 //	gopy.go, gopy_wrappers.h   generated from bindings/control by regen.py: the control plane
 //	calls.go, calls.c          by hand: the path of a call, where microseconds count
+//	loops.go, loops.c          the same for event loops
 //	process.c                  what a Go runtime changes in a process, and how that is undone
 //	module.c                   the module: method table, multi-phase initialisation
 //

@@ -82,26 +82,28 @@ PyObject *psb_refuse_forked(const char *name) {
 
 static PyMethodDef methods[] = {
     PSB_GOPY_METHODS
-    FAST(call_begin, "($module, handle, payload, loop=False, /)",
-         "Send a call, a pickle as bytes; gives its id. loop: an event loop will wait for it, see call_fds."),
+    FAST(call_begin, "($module, handle, payload, /)",
+         "Send a call, a pickle as bytes; gives its id."),
     FAST(call_next, "($module, handle, id, wait=None, buffers=None, /)",
          "The next event of a call as (kind, data, rich, descriptor), or None after wait seconds. Blocks this thread only. buffers: a "
          "list, empty at first and the same for all events of a call, to which the large parts of its result go."),
-    FAST(call_poll, "($module, handle, id, /)", "The next event of a call, or None where none is there yet. Never blocks."),
-    ONE(call_pump, "($module, handle, /)", "Send and read what the socket takes and has, without blocking. Gives WANT_WRITE, ENDED or 0."),
     FAST(call_cancel, "($module, handle, id, /)", "Cancel a call and forget its events."),
-    ONE(call_fds, "($module, handle, /)",
-        "Two descriptors for an event loop: the socket (readable: call_pump), and one that wakes it (readable: call_poll)."),
+    ONE(loop_open, "($module, handle, /)",
+        "A face of the sandbox for an event loop: its number, and a descriptor to watch until loop_close (readable: loop_take)."),
+    FAST(loop_send, "($module, handle, loop, payload, look, /)",
+         "Send a call for an event loop: (id, kind, data, rich, descriptor) as of loop_take, kind -1 for no event yet. look: wait some ten "
+         "microseconds for one, if nothing else is under way."),
+    FAST(loop_take, "($module, handle, loop, events, /)",
+         "Send and read what the socket takes and has, without blocking. Appends the events of the loop's calls to a list, from which no "
+         "signal takes them: (id, kind, data, rich, descriptor), kind 0 for a call that has failed. Its error is the descriptor; None says "
+         "that there was no memory. Raises when the connection is over and every call knows."),
+    FAST(loop_close, "($module, handle, loop, /)", "Cancel the loop's calls and close its descriptor."),
     {NULL, NULL, 0, NULL},
 };
 
 static int execute(PyObject *module) {
     psb_settle();
-    if (PyModule_AddStringConstant(module, "__version__", PSB_QUOTE_VALUE(PSB_VERSION_BARE)) < 0 ||
-        PyModule_AddIntConstant(module, "WANT_WRITE", PSB_WANT_WRITE) < 0) {
-        return -1;
-    }
-    return PyModule_AddIntConstant(module, "ENDED", PSB_ENDED);
+    return PyModule_AddStringConstant(module, "__version__", PSB_QUOTE_VALUE(PSB_VERSION_BARE));
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -175,7 +174,8 @@ func TestACancelledBufferStopsNobody(t *testing.T) {
 	p.send(KindBuffer, id, uint64(MaxPart), false)
 	_, err := c.NextInto(id, patience, nil)
 	require.NoError(t, err)
-	other, _ := c.BeginAsync(nil)
+	l := loopOf(t, c)
+	other := l.send(t, nil)
 	p.receive()
 	require.NoError(t, c.Cancel(id))
 	go func() {
@@ -183,17 +183,10 @@ func TestACancelledBufferStopsNobody(t *testing.T) {
 		p.send(KindResult, id, of(1))
 		p.send(KindResult, other, pickled(nil))
 	}()
-	for {
-		require.NoError(t, c.Pump())
-		got, e, ok, err := c.Take()
-		require.NoError(t, err)
-		if ok {
-			require.Equal(t, other, got)
-			require.Equal(t, KindResult, e.Kind)
-			break
-		}
-		_, _ = await(c.fd, 1, 10*time.Millisecond)
-	}
+	got, e, err := l.taken(t)
+	require.NoError(t, err)
+	require.Equal(t, other, got)
+	require.Equal(t, KindResult, e.Kind)
 	require.Zero(t, c.held)
 }
 

@@ -22,7 +22,7 @@ func (e Event) Last() bool {
 // thread that holds the reader's role.
 type call struct {
 	id       uint64
-	async    bool
+	loop     *Loop // whose events a loop takes
 	waiter   waiter
 	events   []Event
 	queued   int64  // bytes in events
@@ -56,30 +56,44 @@ func (c *Conn) wakeLater(w *waiter) {
 	}
 }
 
-// unlock gives the lock back and does what may only be done without it: wake threads, ring the event loop.
+// unlock gives the lock back and does what may only be done without it: wake threads.
 func (c *Conn) unlock() {
-	if len(c.wakes) == 0 && !c.kick {
+	c.armAll()
+	if len(c.wakes) == 0 {
 		c.mu.Unlock()
 		return
 	}
 	var few [4]*waiter
 	wakes := append(few[:0], c.wakes...)
 	c.wakes = c.wakes[:0]
-	if c.kick && !c.closed {
-		ring(c.wake)
-	}
-	c.kick = false
 	c.mu.Unlock()
 	for _, w := range wakes {
 		w.wake()
 	}
 }
 
-// announce tells the event loop that an asynchronous call has something to take.
+// announce tells the event loop of a call that there is something to take, unless it is reading itself.
 func (c *Conn) announce(k *call) {
-	if k.async {
-		c.fresh = append(c.fresh, k.id)
-		c.kick = true
+	if k.loop == nil {
+		return
+	}
+	k.loop.fresh = append(k.loop.fresh, k.id)
+	if c.pumping != k.loop {
+		k.loop.ring()
+	}
+}
+
+// ringAll has every event loop look.
+func (c *Conn) ringAll() {
+	for _, l := range c.loops {
+		l.ring()
+	}
+}
+
+// armAll has every event loop's descriptor watch for what there is to do.
+func (c *Conn) armAll() {
+	for _, l := range c.loops {
+		l.arm()
 	}
 }
 

@@ -37,10 +37,10 @@ const slice = 200 * time.Millisecond
 
 // Conn is one connection. Its methods may be called by any number of threads.
 type Conn struct {
-	fd, wake int // socket, eventfd
-	pid      int
-	opts     Options
-	done     chan struct{}
+	fd   int // socket
+	pid  int
+	opts Options
+	done chan struct{}
 
 	mu        sync.Mutex
 	last      uint64           // the newest id
@@ -50,9 +50,9 @@ type Conn struct {
 	claimed   bool             // a call was just begun by a thread that will read: Pump lets it, once
 	followers []*waiter
 	wakes     []*waiter // to be woken when the lock is given back
-	kick      bool      // ring the eventfd then
-	fresh     []uint64  // calls of BeginAsync that got their first unread event
-	out       []byte    // what the socket did not take yet
+	loops     []*Loop
+	pumping   *Loop  // by which loop the reader's role is held, if by one
+	out       []byte // what the socket did not take yet
 	uploads   []*upload
 	stopping  bool // STOP follows the last of them
 	enc       *writer
@@ -98,20 +98,16 @@ func New(fd int, o Options) (*Conn, error) {
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return nil, fmt.Errorf("transport: the call socket: %w", err)
 	}
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, fmt.Errorf("transport: eventfd: %w", err)
-	}
 	return &Conn{
-		fd: fd, wake: wake, pid: unix.Getpid(), opts: o, done: make(chan struct{}),
+		fd: fd, pid: unix.Getpid(), opts: o, done: make(chan struct{}),
 		calls: map[uint64]*call{}, enc: newWriter(), in: newInbox(),
 	}, nil
 }
 
 // Begin sends a call whose events the calling thread will take with Next. payload is not kept.
-func (c *Conn) Begin(payload []byte) (uint64, error) { return c.begin(payload, false) }
+func (c *Conn) Begin(payload []byte) (uint64, error) { return c.begin(payload, nil) }
 
-func (c *Conn) begin(payload []byte, async bool) (uint64, error) {
+func (c *Conn) begin(payload []byte, loop *Loop) (uint64, error) {
 	if c.forked() {
 		return 0, ErrForked
 	}
@@ -122,8 +118,10 @@ func (c *Conn) begin(payload []byte, async bool) (uint64, error) {
 	}
 	c.last++
 	id := c.last
-	c.calls[id] = &call{id: id, async: async}
-	if !async && !c.reading {
+	c.calls[id] = &call{id: id, loop: loop}
+	if loop != nil {
+		loop.pending++
+	} else if !c.reading {
 		c.claimed = true // before the write: an event loop would wake for nothing
 	}
 	if len(payload) > MaxPart {
@@ -146,27 +144,34 @@ func (c *Conn) Cancel(id uint64) error {
 	if k == nil || k.dropped {
 		return ErrNoCall
 	}
+	c.cancel(k)
+	return nil
+}
+
+func (c *Conn) cancel(k *call) {
 	c.drop(k)
 	if k.finished || c.dead != nil {
-		delete(c.calls, id)
-		return nil
+		delete(c.calls, k.id)
+		return
 	}
-	switch c.withdraw(id) {
+	switch c.withdraw(k.id) {
 	case notBegun:
-		delete(c.calls, id)
+		delete(c.calls, k.id)
 	case notUploading:
-		c.frame(KindCancel, id, nil)
+		c.frame(KindCancel, k.id, nil)
 	}
-	return nil
 }
 
 // drop forgets what a call has received.
 func (c *Conn) drop(k *call) {
+	if k.loop != nil && !k.finished {
+		k.loop.pending--
+	}
 	c.queued -= k.queued
 	c.held -= k.held
 	k.dropped, k.events, k.queued, k.result, k.buffers, k.held = true, nil, 0, nil, nil, 0
 	if c.in.paused { // for memory that will not come
-		c.kick = true
+		c.ringAll()
 		c.handOn()
 	}
 	c.claimed = false
@@ -219,7 +224,7 @@ func (c *Conn) fail(reason error) {
 		c.announce(k)
 	}
 	c.wakeLater(&c.awaiting)
-	c.kick = true
+	c.ringAll()
 	close(c.done)
 }
 
@@ -243,6 +248,7 @@ func (c *Conn) Close() {
 	c.fail(ErrClosed)
 	if !c.closed {
 		c.closed = true
+		c.armAll() // before another file can get the socket's number
 		c.release(0)
 	}
 }
@@ -252,8 +258,7 @@ func (c *Conn) release(n int) {
 	c.users -= n
 	if c.closed && c.users == 0 && c.fd >= 0 {
 		_ = unix.Close(c.fd)
-		_ = unix.Close(c.wake)
-		c.fd, c.wake = -1, -1
+		c.fd = -1
 	}
 }
 

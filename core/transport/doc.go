@@ -10,7 +10,7 @@
 //
 // There is no goroutine and no channel on the way of a call. The thread that waits for an answer reads the socket itself when nobody
 // else does (the leader); the others (followers) sleep on a futex of their own until their event has come or the reader's
-// role is free. An asyncio loop watches the socket and an eventfd and calls Pump, which reads when the role is free.
+// role is free. An event loop has a face of its own (Loop): one descriptor to watch, and nothing that blocks.
 // Nothing blocks while the lock is held: what the socket does not take at once is queued, and whoever waits sends it on.
 //
 // # What is trusted

@@ -16,8 +16,6 @@ var (
 	ErrNoCall = errors.New("transport: no such call")
 	// ErrBusy: another thread waits for this call.
 	ErrBusy = errors.New("transport: another thread waits for this call")
-	// ErrEnded: the socket is at its end; stop watching it, the eventfd tells when the reason is known.
-	ErrEnded = errors.New("transport: the sandbox's end of the connection is closed")
 	// ErrClosed is the reason of a connection that was closed from this side.
 	ErrClosed = errors.New("the sandbox was stopped")
 )

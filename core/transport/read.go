@@ -68,17 +68,23 @@ func (c *Conn) read(pending bool, left time.Duration) error {
 	if err == unix.EAGAIN {
 		n, err = receive(c.fd, c.in.space(), wait)
 	}
-	switch {
-	case err == unix.EINTR || err == unix.EAGAIN:
+	if c.took(n, err); again(err) {
 		return err
+	}
+	return nil
+}
+
+// took acts on what a receive gave. The caller has the reader's role and not the lock.
+func (c *Conn) took(n int, err error) {
+	switch {
+	case again(err):
 	case err != nil || n == 0: // ECONNRESET is an end like any other
 		c.mu.Lock()
 		c.end()
 		c.unlock()
-		return nil
+	default:
+		c.received(n)
 	}
-	c.received(n)
-	return nil
 }
 
 // space is where the next bytes go.
@@ -330,6 +336,9 @@ func (c *Conn) charge(k *call, n int64) bool {
 // finish queues a call's last event.
 func (c *Conn) finish(k *call, e Event) {
 	k.finished = true
+	if k.loop != nil && !k.dropped {
+		k.loop.pending--
+	}
 	if k.dropped {
 		delete(c.calls, k.id)
 		return

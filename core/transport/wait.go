@@ -61,31 +61,6 @@ func (c *Conn) next(id uint64, wait time.Duration, into []byte, straight bool) (
 	return c.checked(k, e)
 }
 
-// Poll takes the call's next event if it is there. It reads nothing from the socket: Pump does.
-func (c *Conn) Poll(id uint64) (Event, bool, error) {
-	if c.forked() {
-		return Event{}, false, ErrForked
-	}
-	c.mu.Lock()
-	k := c.calls[id]
-	if k == nil || k.dropped {
-		c.mu.Unlock()
-		return Event{}, false, ErrNoCall
-	}
-	e, ok := c.pop(k)
-	if !ok {
-		err := c.dead
-		if err != nil {
-			delete(c.calls, id)
-		}
-		c.mu.Unlock()
-		return Event{}, false, err
-	}
-	c.mu.Unlock()
-	e, err := c.checked(k, e)
-	return e, err == nil, err
-}
-
 // Ready blocks until the child has said READY, at most wait, through signals: who wants to look for them waits in short steps.
 func (c *Conn) Ready(wait time.Duration) (Ready, error) {
 	if c.forked() {
