@@ -8,6 +8,7 @@ import linecache
 import pickle
 import sys
 import traceback
+import zoneinfo
 from typing import Any
 
 import api_targets
@@ -197,6 +198,12 @@ def test_remembered_lines_are_bounded() -> None:
     for number in range(3 * MAX_FILES):
         rebuild(described(frames=[[f"/many/{number}.py", 1, "f", "x"]]), None)
     assert sum(name.startswith("<sandbox:/many/") for name in linecache.cache) <= MAX_FILES
+
+
+def test_a_rich_form_that_does_not_load_leaves_the_descriptor() -> None:
+    rich = pickle.dumps(Exception(("other", zoneinfo.ZoneInfo("UTC")), {}), 5).replace(b"\x8c\x03UTC", b"\x8c\x03UTX")
+    made = rebuild(described(message="text"), rich)
+    assert (type(made), made.args) == (ValueError, ("text",))
 
 
 @pytest.mark.parametrize("name", ["SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"])

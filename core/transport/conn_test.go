@@ -146,7 +146,7 @@ func TestException(t *testing.T) {
 		"denials":    []map[string]any{{"family": "file"}},
 		"exceptions": []map[string]any{{"message": "inner"}},
 	})[5:] // encode wraps its fields in an array of one
-	rich := []byte("\x80\x05\x8c\x08builtins\x8c\nValueError\x93\x8c\x03bad\x85R.")
+	rich := []byte("\x80\x05\x8c\x08builtins\x8c\tException\x93\x8c\x03bad\x85}\x86R.")
 	for _, tt := range []struct {
 		name string
 		rich any

@@ -61,8 +61,8 @@ func listedClasses() []class {
 	}
 }
 
-// exceptionClasses are the builtin exceptions that may cross as pickles: their constructors keep their arguments and do nothing else.
-// BaseExceptions that are no Exception would end the caller's program and cross by descriptor.
+// exceptionClasses are the builtin exceptions that mode Objects lets through: their constructors keep their arguments and do nothing
+// else. BaseExceptions that are no Exception would end the caller's program.
 var exceptionClasses = []string{
 	"ArithmeticError", "AssertionError", "AttributeError", "BlockingIOError", "BrokenPipeError", "BufferError", "ChildProcessError",
 	"ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "Exception",

@@ -17,7 +17,7 @@ func (m *machine) stackGlobal() error {
 	i, listed := classIndex[string(key)]
 	m.stack = m.stack[:base]
 	switch {
-	case listed && classes[i].kind == kindException && !m.exceptions && m.mode != Objects,
+	case listed && classes[i].kind == kindException && m.mode != Objects && !(m.exceptions && classes[i].name == "Exception"),
 		listed && m.mode == Primitives && !classes[i].primitive,
 		!listed && m.mode != Objects:
 		return m.refuse(shownName(module, name), "")

@@ -291,10 +291,13 @@ func (m *machine) defaultDictArgs(args []word) bool {
 	return c.kind == kindClass || c.kind == kindComplex
 }
 
-// exceptionArgs: data.
+// exceptionArgs: any in mode Objects. As the rich form of an exception: the arguments and the attributes of what Exception stands for.
 func (m *machine) exceptionArgs(args []word) bool {
+	if m.exceptions {
+		return len(args) == 2 && args[0].kind() == kindTuple && args[1].kind() == kindDict
+	}
 	for _, w := range args {
-		if w.kind() > lastValue || w.kind() == kindException {
+		if w.kind() > lastValue {
 			return false
 		}
 	}

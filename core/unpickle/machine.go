@@ -30,7 +30,7 @@ type machine struct {
 	work    int64    // elements visited for hashing
 	at      int      // offset of the instruction that is running
 
-	exceptions bool   // the root may be an exception of the fixed list
+	exceptions bool   // the root may be the rich form of an exception
 	trace      *trace // nil, but in a run that only looks for a value's path
 }
 
@@ -75,8 +75,9 @@ func (m *machine) giveBack() {
 	machines.Put(m)
 }
 
-// ValidateException decides whether data is an exception of a fixed list of builtin classes with DataOnly arguments and
-// without state: the one form of an exception that may be loaded. What it refuses is rebuilt from its descriptor.
+// ValidateException decides whether data is Exception(arguments, attributes), a tuple and a dict of DataOnly values, without state: the one
+// form in which what belongs to an exception may be loaded. Its class is in the descriptor, from which alone it is rebuilt
+// where the rich form is refused.
 func ValidateException(data []byte, limits Limits) error {
 	m := machine{data: data, mode: DataOnly, guard: true, root: "exception", lim: limits.withDefaults(), exceptions: true}
 	if err := m.validate(); err != nil {

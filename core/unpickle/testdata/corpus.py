@@ -2,7 +2,8 @@
 
     python3.11 corpus.py > corpus-3.11.txt     (likewise 3.12, 3.13; from the folder testdata)
 
-Names that begin with `no-` are values that data-only refuses; `ex-` are exceptions; the others are accepted.
+Names that begin with `no-` are values that data-only refuses; `ex-` are exceptions, accepted as such where no `-no` ends the
+name; the others are accepted.
 """
 
 import base64
@@ -191,10 +192,14 @@ VALUES = {
     "no-method": [pathlib.PosixPath("x").unlink],
     "no-notimplemented": NotImplemented,
     "no-date-key-list": [c.UserDict(a=1)],
-    "ex-value": ValueError("bad", 1, [2]),
-    "ex-os": FileNotFoundError(2, "No such file", "/x"),
-    "ex-key": KeyError("k"),
-    "ex-unicode": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"),
+    "ex-value-no": ValueError("bad", 1, [2]),
+    "ex-os-no": FileNotFoundError(2, "No such file", "/x"),
+    "ex-key-no": KeyError("k"),
+    "ex-unicode-no": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"),
+    "ex-rich": Exception(("bad", 1, [2]), {"code": 7}),
+    "ex-rich-nested-no": Exception((ValueError(1),), {}),
+    "ex-rich-alone-no": Exception(("bad",)),
+    "ex-rich-state-no": type("Exception", (Exception,), {"__reduce__": lambda self: (Exception, ((), {}), {"a": 1})})(),
     "ex-group-no": ExceptionGroup("g", [ValueError(1)]),
     "ex-exit-no": SystemExit(3),
     "ex-notes-no": ValueError("n"),
