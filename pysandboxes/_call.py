@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
 
-def payload_of(module: str, qualname: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+def payload_of(module: str, qualname: str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str = "") -> bytes:
     """What a CALL carries. An argument that cannot be pickled is named in the error."""
     try:
         return dumps((module, qualname, args, kwargs), 5)
     except Exception as exc:
         culprit = _unpicklable(args, kwargs)
         raise SandBoxError(
-            f"{culprit} of {module}.{qualname} cannot be sent into the sandbox: {type(exc).__name__}: {exc}; "
+            f"{culprit} of {name or f'{module}.{qualname}'} cannot be sent into the sandbox: {type(exc).__name__}: {exc}; "
             "arguments travel as pickles, so pass plain values, or objects whose class is at the top level of a module "
             "(no lambda, no local function, no open file, no lock)"
         ) from exc

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from _pickle import dumps
 
+from ._arrival import sources
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -115,9 +117,9 @@ class SourceReader:
         self.files: dict[str, list[bytes]] = {}
 
     def line(self, path: str, number: int | None) -> str:
-        if not number or path.startswith("<"):
+        lines = sources.get(path) or self.files.get(path)
+        if not number or (lines is None and path.startswith("<")):
             return ""
-        lines = self.files.get(path)
         if lines is None:
             if len(self.files) >= self.MAX_FILES:
                 self.files.clear()

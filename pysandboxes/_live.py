@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
     from ._context import Rule
     from ._sandbox import Target
+    from ._travel import Journey, Luggage
 
 #: Seconds that running calls have to finish when a sandbox is left.
 DRAIN_TIMEOUT = 30.0
 HURRIED_TIMEOUT = 1.0
 CLOSED = "this sandbox is closed: its `with sandboxes()` block has ended"
+#: In a payload that names anything of the main module.
+MAIN = b"__main__"
 FORKED = (
     "this process was forked from the one that opened the sandbox, which belongs to that one: open a sandbox in this process, "
     "or start it fresh (multiprocessing: `set_start_method('spawn')`)"
@@ -41,12 +44,15 @@ class Live:
     ``open``: calls may go to it. ``direct``: ``os-sandbox=none``, functions run in the application itself.
     """
 
-    def __init__(self, native: Sandbox, init_fn: Callable[[], object] | None, graceful: bool) -> None:
+    def __init__(self, native: Sandbox, init_fn: Callable[[], object] | None, graceful: bool, fileless: bool) -> None:
         self.native = native
         self.handle = native.handle
         self.direct = native.provider() == "none"
         self.open = True
         self.forked = False
+        #: The application's main module is in no file that the sandbox could load (a notebook, a prompt): see _travel.
+        self.fileless = fileless
+        self._luggage: Luggage | None = None
         self._init_fn = init_fn
         self._graceful = graceful
         self._ready = False
@@ -82,8 +88,13 @@ class Live:
                 stats = self.native.stats()
                 self._call_timeout = stats.get("call_timeout") or None
                 self._call_timeout_rule = str(stats.get("call_timeout_rule", ""))
+                self._luggage = None
                 if self._init_fn is not None:
-                    payload = payload_of(*named(self._init_fn), (), {})
+                    module, name = named(self._init_fn)
+                    journey = self._journey(module, self._init_fn)
+                    payload = payload_of(module if journey is None else journey.label, name, (), {})
+                    if journey is not None:
+                        self._send_ahead(journey, "init_fn", None, "")
                     perform(self.handle, payload, "init_fn", None).outcome()
                 self._generation = generation
             self._ready = True
@@ -141,13 +152,51 @@ class Live:
     # ---- calls ------------------------------------------------------------------------------------------------------
 
     def call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        payload = payload_of(target.module, target.qualname, args, kwargs)
-        return self._perform(payload, target.name, target.timeout, target.idempotent).outcome()
+        payload, journey = self._payload(target, args, kwargs)
+        return self._perform(payload, target.name, target.timeout, target.idempotent, journey).outcome()
 
     async def acall(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        payload = payload_of(target.module, target.qualname, args, kwargs)
-        reply = await self._aperform(payload, target.name, target.timeout, target.idempotent)
+        payload, journey = self._payload(target, args, kwargs)
+        reply = await self._aperform(payload, target.name, target.timeout, target.idempotent, journey)
         return reply.outcome()
+
+    def _payload(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, Journey | None]:
+        """What a call carries, and what has to be there before it."""
+        if not self.fileless:
+            return payload_of(target.module, target.qualname, args, kwargs), None
+        journey = self._journey(target.module, target.function)
+        payload = payload_of(target.module if journey is None else journey.label, target.qualname, args, kwargs, target.name)
+        if MAIN in payload:
+            if journey is None and MAIN in payload_of("", "", args, kwargs):
+                from ._travel import Journey
+
+                journey = Journey(None)
+            if journey is not None:
+                journey.arguments = (args, kwargs)
+        return payload, journey
+
+    def _journey(self, module: str, function: Any) -> Journey | None:
+        if not self.fileless or module != "__main__":
+            return None
+        from ._travel import Journey
+
+        return Journey(function)
+
+    def _send_ahead(self, journey: Journey, name: str, timeout: float | None, rule: str) -> None:
+        """Have the interpreter know what a call needs of a ``__main__`` without a file."""
+        parcel = journey.parcel(self._known())
+        payload = parcel.payload()
+        if payload is not None:
+            perform(self.handle, payload, name, timeout, rule).outcome()
+            parcel.arrived()
+
+    def _known(self) -> Luggage:
+        luggage = self._luggage
+        if luggage is None:
+            from ._travel import Luggage
+
+            luggage = self._luggage = Luggage()
+        return luggage
 
     def generate(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Generator[Any, Any, Any]:
         def step(operation: str, arguments: tuple[Any, ...]) -> Any:
@@ -163,7 +212,9 @@ class Live:
 
         return remote_async_generator(lambda: self.acall(target, args, kwargs), step)
 
-    def _perform(self, payload: bytes, name: str, timeout: float | None, idempotent: bool) -> Reply:
+    def _perform(
+        self, payload: bytes, name: str, timeout: float | None, idempotent: bool, journey: Journey | None = None
+    ) -> Reply:
         if not self._ready or self.forked or not self.open:
             self.start()
         attempts = Attempts(idempotent)
@@ -171,6 +222,8 @@ class Live:
             generation = self._generation
             limit, rule = (self._call_timeout, self._call_timeout_rule) if timeout is None else (timeout, "")
             try:
+                if journey is not None:
+                    self._send_ahead(journey, name, limit, rule)
                 return perform(self.handle, payload, name, limit, rule)
             except SandBoxProtocolError as exc:
                 self._died(generation)
@@ -182,7 +235,9 @@ class Live:
                 sleep(delay)
             self.start()
 
-    async def _aperform(self, payload: bytes, name: str, timeout: float | None, idempotent: bool) -> Reply:
+    async def _aperform(
+        self, payload: bytes, name: str, timeout: float | None, idempotent: bool, journey: Journey | None = None
+    ) -> Reply:
         from asyncio import get_running_loop
 
         loop = get_running_loop()
@@ -193,6 +248,12 @@ class Live:
             generation = self._generation
             limit, rule = (self._call_timeout, self._call_timeout_rule) if timeout is None else (timeout, "")
             try:
+                if journey is not None:
+                    parcel = journey.parcel(self._known())
+                    ahead = parcel.payload()
+                    if ahead is not None:
+                        (await self._pump(loop).perform(ahead, name, limit, rule)).outcome()
+                        parcel.arrived()
                 return await self._pump(loop).perform(payload, name, limit, rule)
             except SandBoxProtocolError as exc:
                 self._died(generation)
@@ -290,7 +351,7 @@ def open_live(
     )
     _once()
     native = Sandbox(spec)
-    live = Live(native, init_fn, graceful)
+    live = Live(native, init_fn, graceful, fileless=not spec["target"])
     notices = native.notices()
     if notices:
         import logging

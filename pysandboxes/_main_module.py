@@ -91,8 +91,8 @@ def load() -> ModuleType:
     with _Main.lock:
         if not _Main.path:
             raise SandBoxError(
-                "a name of __main__ is needed, but the application has no main file that the sandbox could load "
-                "(a notebook, -c or standard input): put the function into a module"
+                "a name of __main__ is needed that did not come with the call, and the application has no main file that the "
+                "sandbox could load (a notebook, -c or standard input): put what has the name into a module"
             )
         module = sys.modules.get(NAME)
         if module is not None:

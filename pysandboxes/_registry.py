@@ -10,11 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+#: Modules whose import is over; one that another thread still imports is in sys.modules before its names are there.
+imported: set[str] = set()
 _functions: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def register(function: Callable[..., Any]) -> None:
     _functions[module_of(function), function.__qualname__] = function
+
+
+def register_as(label: str, qualname: str, function: Callable[..., Any]) -> None:
+    """Let calls have a function by a label in place of its module's name."""
+    imported.add(label)
+    _functions[label, qualname] = function
 
 
 def registered(module: str, qualname: str) -> Callable[..., Any] | None:

@@ -14,12 +14,13 @@ from posix import _exit, register_at_fork
 from types import CoroutineType
 
 from . import _guard, _main_module
+from ._arrival import install
 from ._describe import Describer, SourceReader, rich_form
 from ._exceptions import SandBoxError
 from ._generators import Table
 from ._logs import Forwarder
 from ._pickling import SMALL, pickled
-from ._registry import registered
+from ._registry import imported, registered
 from ._streams import Outlet, outlet
 from ._wire import CALL, CANCEL, CANCELLED, EXCEPTION, INTERNAL, RESULT
 
@@ -129,7 +130,7 @@ class Server:
         except Exception as exc:
             _report("a further serving thread could not be started", exc)
 
-    def perform(self, call_id: int, payload: bytes | None) -> None:
+    def perform(self, call_id: int, payload: bytes | tuple[Any, ...] | None) -> None:
         call = self.calls[call_id] = Call(call_id)
         if call_id in self.cancelled_early:
             self.cancelled_early.discard(call_id)
@@ -140,6 +141,10 @@ class Server:
         try:
             if payload is None:
                 raise MemoryError("the arguments of the call do not fit")
+            if not isinstance(payload, bytes):  # what a call that comes next needs
+                install(payload)
+                self.succeed(call, None)
+                return
             module, call.name, args, kwargs = loads(payload)
             function = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
             self.forwarder.install()
@@ -293,17 +298,13 @@ class LoopThread:
         loop.run_forever()
 
 
-#: Modules whose import is over; one that another thread still imports is in sys.modules before its names are there.
-_imported: set[str] = set()
-
-
 def resolve(module: str, qualname: str) -> Any:
     """The function a call names: the one that ``@sandbox`` decorated under that name, else what the name means."""
     if module == "__main__":
         _main_module.load()
-    elif module not in _imported:
+    elif module not in imported:
         __import__(module)
-        _imported.add(module)
+        imported.add(module)
     function = registered(module, qualname)
     if function is not None:
         return function

@@ -37,6 +37,8 @@ _FLAGS = (
 _WORDS = frozenset(
     ("env", "unenv", "expose-ro", "expose-rw", "ignore", "net", "python-import", "python-api", "os-sandbox", "include")
 )
+#: Main modules that only show a prompt: what is defined there is in no file.
+_PROMPTS = frozenset({"asyncio.__main__", "code", "_pyrepl.__main__"})
 #: -X options of the application that are about its own process alone.
 _OWN_X_OPTIONS = frozenset({"importtime", "showrefcount", "tracemalloc", "perf", "presite", "pycache_prefix"})
 
@@ -226,7 +228,7 @@ def main_module() -> tuple[str, str]:
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     file = getattr(spec, "origin", None) if spec is not None else getattr(main, "__file__", None)
-    if not isinstance(file, str) or not os.path.isfile(file):
+    if not isinstance(file, str) or not os.path.isfile(file) or (spec is not None and getattr(spec, "name", None) in _PROMPTS):
         return "", ""
     package = getattr(main, "__package__", None)
     return os.path.abspath(file), package if isinstance(package, str) else ""

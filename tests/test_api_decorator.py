@@ -127,6 +127,7 @@ class Fake:
 
     open = True
     direct = False
+    fileless = False
 
     def call(self, target: Any, args: Any, kwargs: Any) -> str:
         return str(target.name)

@@ -85,28 +85,6 @@ if __name__ == "__main__":
     assert (done.stdout, done.stderr) == ("relative\n", "")
 
 
-def test_no_main_file_is_said(run_program: Run) -> None:
-    source = (
-        OPEN
-        + """
-@sandbox
-def f(): return 1
-with sandboxes(sandboxes_config=PROFILE):
-    try:
-        f()
-    except pysandboxes.SandBoxError as exc:
-        print(exc)
-    import api_targets
-    print(api_targets.add(1))
-"""
-    )
-    for arguments, stdin in ((("-c", source), None), (("-",), source)):
-        done = run_program("", *arguments, stdin=stdin)
-        assert "no main file" in done.stdout, done
-        assert "put the function into a module" in done.stdout
-        assert done.stdout.endswith("\n2\n")
-
-
 def test_the_planted_package_is_not_imported(run_program: Run, tmp_path: Path) -> None:
     """A pysandboxes in the working directory, which also is on the path of the application."""
     done = run_program(

@@ -353,13 +353,13 @@ PyObject *psb_channel_recv(void) {
         if (rc < 0 && PyErr_CheckSignals() < 0)
             return NULL;
     }
-    PyObject *bytes = f.payload ? PyBytes_FromStringAndSize((char *)f.payload, (Py_ssize_t)f.size) : NULL;
+    PyObject *payload = f.payload ? psb_sent_payload(f.payload, f.size) : NULL;
     free(f.payload);
-    if (!bytes) { /* no memory: the call has to be answered all the same */
+    if (!payload) { /* no memory: the call has to be answered all the same */
         PyErr_Clear();
-        bytes = Py_NewRef(Py_None);
+        payload = Py_NewRef(Py_None);
     }
-    return Py_BuildValue("iLNO", (int)f.kind, (long long)f.id, bytes, spare ? Py_True : Py_False);
+    return Py_BuildValue("iLNO", (int)f.kind, (long long)f.id, payload, spare ? Py_True : Py_False);
 }
 
 /* Opens the channel and says READY: from here on calls are taken. 0, or -1 with an exception. */

@@ -283,7 +283,7 @@ bool psb_frame_entered(const char *const *files, const char *const *functions, b
 }
 
 bool psb_frame_serves(void) {
-    static const char *const serving[] = {"_serve.py", "_wire.py", "_child.py", NULL};
+    static const char *const serving[] = {"_serve.py", "_arrival.py", "_wire.py", "_child.py", NULL};
     PyCodeObject *code = nearest(NULL);
     const char *rest;
     size_t n;

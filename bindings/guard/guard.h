@@ -202,6 +202,7 @@ size_t psb_site(char *out, size_t cap);             /* "file:line" of the neares
 /* ---- identity.c: is a code object what the file that it names holds? ------------------------------------------ */
 
 bool psb_code_verified(PyCodeObject *code);
+bool psb_code_never_verified(PyCodeObject *code); /* from here on, whatever its file holds */
 bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a file */
 
 /* ---- template.c: what the standard library's code generators may run ------------------------------------------ */
@@ -213,6 +214,13 @@ bool psb_property_text(const char *source); /* multiprocessing.sharedctypes' */
 
 bool psb_code_loaded(PyObject *code);
 bool psb_cache_of_program(const char *path, size_t n); /* bytecode beside a source, where the program may write it */
+bool psb_code_sent(PyObject *code); /* by the application, sent.c */
+bool psb_code_mark_sent(PyObject *code);
+
+/* ---- sent.c: functions that the application sends ---------------------------------------------------------------- */
+
+PyObject *psb_sent_payload(const uint8_t *data, size_t n);
+PyObject *psb_sent_function(PyObject *args);
 
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 

@@ -24,7 +24,7 @@
 #define PyUnstable_Code_SetExtra _PyCode_SetExtra
 #endif
 
-static const char MARK; /* its address is the mark: nothing is owned, nothing is freed with the code */
+static const char MARK, SENT; /* their addresses are the marks: nothing is owned, nothing is freed with the code */
 
 /* The slot of the running interpreter, or -1. */
 static Py_ssize_t slot(void) {
@@ -42,10 +42,19 @@ static Py_ssize_t slot(void) {
     return index;
 }
 
-bool psb_code_loaded(PyObject *code) {
+static bool marked(PyObject *code, const char *mark) {
     Py_ssize_t at = slot();
     void *value = NULL;
-    return PyCode_Check(code) && at >= 0 && PyUnstable_Code_GetExtra(code, at, &value) == 0 && value == &MARK;
+    return PyCode_Check(code) && at >= 0 && PyUnstable_Code_GetExtra(code, at, &value) == 0 && value == mark;
+}
+
+bool psb_code_loaded(PyObject *code) { return marked(code, &MARK); }
+
+bool psb_code_sent(PyObject *code) { return marked(code, &SENT); }
+
+bool psb_code_mark_sent(PyObject *code) {
+    Py_ssize_t at = slot();
+    return at >= 0 && PyUnstable_Code_SetExtra(code, at, (void *)&SENT) == 0;
 }
 
 /* Is the file, from an offset to its end, these bytes? The file must be one that the program may read: else the answer would

@@ -60,6 +60,11 @@ static PyObject *send_(PyObject *m, PyObject *args) {
     return psb.active && psb.partial ? psb_channel_send(args) : need_partial();
 }
 
+static PyObject *function(PyObject *m, PyObject *args) {
+    (void)m;
+    return psb.active && psb.partial ? psb_sent_function(args) : need_partial();
+}
+
 static PyObject *pack(PyObject *m, PyObject *o) {
     (void)m;
     mp_writer w = {0};
@@ -110,7 +115,8 @@ static PyMethodDef methods[] = {
     {"package", package, METH_NOARGS, "package() -> str\n\nThe folder the pysandboxes package must come from."},
     {"arm", arm, METH_NOARGS, "arm() -> None\n\nThe child's start is over: from here on the code is the user's."},
     {"recv", receive, METH_NOARGS,
-     "recv() -> tuple[int, int, bytes | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
+     "recv() -> tuple[int, int, bytes | tuple | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
+    {"function", function, METH_VARARGS, "function(code, globals, closure) -> function\n\nMakes a function of code that the application sent, and of no other."},
     {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None, buffers=[]) -> None\n\nSends a frame to the application, a RESULT's buffers before it."},
     {"pack", pack, METH_O, "pack(obj) -> bytes\n\nPlain values as msgpack."},
     {"enter", enter, METH_VARARGS, "enter(record=None) -> Record\n\nWhat is refused in this context from here on is written there; None: in a new one."},
