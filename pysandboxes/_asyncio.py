@@ -6,6 +6,8 @@ One pump for each loop and interpreter. The descriptor stands for the socket and
 
 from __future__ import annotations
 
+from contextvars import copy_context
+
 from . import _core
 from ._call import Reply, begin, cancel, failure, follow, timed_out
 from ._exceptions import SandBoxError, SandBoxProtocolError
@@ -65,6 +67,7 @@ class Pump:
                 return reply
             self._inline = 0
             future = self._loop.create_future()
+            reply.context = copy_context()
             self._waiting[call_id] = (future, reply)
             if timeout is not None:
                 timer = self._loop.call_later(timeout, _expire, future, timed_out(name, timeout, rule))
@@ -156,7 +159,9 @@ class Threads:
     async def perform(self, payload: bytes, name: str, timeout: float | None, rule: str = "") -> Reply:
         call_id = begin(self._handle, payload)
         try:
-            return await self._loop.run_in_executor(None, follow, self._handle, call_id, name, timeout, rule)
+            return await self._loop.run_in_executor(
+                None, copy_context().run, follow, self._handle, call_id, name, timeout, rule
+            )
         except BaseException:
             cancel(self._handle, call_id)
             raise

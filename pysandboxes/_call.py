@@ -15,6 +15,7 @@ from ._wire import CANCELLED, EXCEPTION, LOG, RESULT, STDERR, STDOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextvars import Context
     from typing import Any, TextIO
 
 
@@ -78,7 +79,7 @@ def follow(handle: int, call_id: int, name: str, timeout: float | None, rule: st
 class Reply:
     """Takes the events of one call: output to the caller's streams at once, the outcome for later."""
 
-    __slots__ = ("_data", "_decoders", "_descriptor", "_kind", "_rich", "buffers")
+    __slots__ = ("_data", "_decoders", "_descriptor", "_kind", "_rich", "buffers", "context")
 
     def __init__(self) -> None:
         self._kind = 0
@@ -86,6 +87,8 @@ class Reply:
         self._rich: bytes | None = None
         self._descriptor: str | None = None
         self._decoders: dict[int, Any] | None = None
+        #: The context of a task that waits: what is shown there may depend on it, as it does in a notebook's cell.
+        self.context: Context | None = None
         #: Large bytes objects and bytearrays of the result, which come beside its pickle.
         self.buffers: list[Any] = []
 
@@ -98,6 +101,12 @@ class Reply:
             else:
                 self._rich = rich
             return True
+        if self.context is not None:
+            context, self.context = self.context, None
+            try:
+                return context.run(self.take, kind, data, rich, descriptor)
+            finally:
+                self.context = context
         if kind == LOG:
             log(descriptor)
         elif kind == STDOUT:

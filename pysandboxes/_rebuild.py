@@ -26,6 +26,10 @@ MAX_SHOWN_LINE = 20_000
 MAX_FILES = 64
 
 _TEMPLATE = compile("raise __psb__", "<sandbox>", "exec")
+#: Where it raises: its last instruction. An offset that no instruction has makes IPython's tracebacks look for one for ever.
+_RAISES = len(_TEMPLATE.co_code) - 2
+#: One entry of a location table (CPython's Objects/locations.md): all instructions are of the first line, in columns unknown.
+_FIRST_LINE = bytes([0x80 | 13 << 3 | len(_TEMPLATE.co_code) // 2 - 1, 0])
 _files: dict[str, None] = {}
 
 
@@ -208,8 +212,7 @@ def _traceback(frames: list[Any]) -> TracebackType | None:
         file, line, function, source = entry
         if isinstance(file, str) and isinstance(line, int) and isinstance(function, str):
             frame = _frame(f"<sandbox:{_printable(file)}>", line, _printable(function) or "<unknown>", source)
-            # An instruction offset of -1 says "unknown", so that no column markers are drawn.
-            traceback = TracebackType(traceback, frame, -1, line if 0 <= line < 1 << 31 else 0)
+            traceback = TracebackType(traceback, frame, _RAISES, line if 0 <= line < 1 << 31 else 0)
     return traceback
 
 
@@ -221,6 +224,7 @@ def _frame(file: str, line: int, function: str, source: object) -> FrameType:
         co_name=function.rpartition(".")[2] or function,
         co_qualname=function,
         co_firstlineno=line if 0 < line < 1 << 31 else 1,
+        co_linetable=_FIRST_LINE,
     )
     try:
         exec(code, {"__name__": "<sandbox>", "__file__": file, "__psb__": _Stop})
