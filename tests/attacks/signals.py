@@ -31,7 +31,6 @@ b.send(b'x')
 
 STARTS = "python-api=ALLOW:process-exec\nexpose-ro=/usr/bin/true"
 POPEN = "p = subprocess.Popen.__new__(subprocess.Popen)\np.returncode = None\np.poll = lambda: None\n"
-CHANGES = "class N(int):\n    def __index__(self): return VICTIM\n    __int__ = __index__\n"
 
 CASES: list[Attack] = [
     signals("os.kill", "os.kill(VICTIM, signal.SIGKILL)"),
@@ -63,7 +62,6 @@ CASES: list[Attack] = [
                 "a Popen with another number",
                 "p = subprocess.Popen(['true'])\np.poll = lambda: None\np.pid = VICTIM\np.send_signal(9)",
             ),
-            ("a number that changes", f"{POPEN}{CHANGES}p.pid = N()\np.terminate()"),
             ("a group", f"{POPEN}p.pid = -VICTIM\np.kill()"),
             (
                 "a process of multiprocessing",
