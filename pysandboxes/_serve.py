@@ -146,13 +146,13 @@ class Server:
                 self.succeed(call, None)
                 return
             module, call.name, args, kwargs = loads(payload)
-            function = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
+            function: Any = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
             self.forwarder.install()
             value = function(*args, **kwargs)
             if type(value) is CoroutineType:
                 self.loop.start(self, call, value)
                 return
-            if _yields(value):
+            if _yields(function):
                 value = self.generators.add(value)
         except BaseException as exc:
             self.fail(call, exc)
@@ -274,8 +274,6 @@ class LoopThread:
     async def _run(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any]) -> None:
         try:
             value = await coroutine
-            if _yields(value):
-                value = server.generators.add(value)
         except BaseException as exc:
             server.fail(call, exc)
         else:
@@ -320,9 +318,12 @@ def resolve(module: str, qualname: str) -> Any:
     return found
 
 
-def _yields(value: object) -> bool:
-    """Whether ``value`` is a generator that a generator function has just made."""
-    code = getattr(value, "gi_code", None) or getattr(value, "ag_code", None)
+def _yields(function: Any) -> bool:
+    """Whether a call of ``function`` makes a generator, as the application, too, sees by its code.
+
+    A generator that any other function returns is a value like all that cannot be pickled.
+    """
+    code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR))
 
 

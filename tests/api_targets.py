@@ -176,6 +176,16 @@ def unpicklable_result() -> Any:
 
 
 @sandbox
+def generator_result() -> Any:
+    return (number for number in range(3))
+
+
+@sandbox
+async def generator_result_async() -> Any:
+    return (number for number in range(3))
+
+
+@sandbox
 def object_result() -> Any:
     return CustomError("x", 1)
 

@@ -184,10 +184,8 @@ def test_a_class_that_the_application_does_not_know() -> None:
         api_targets.fail("local")
 
 
-def test_a_function_that_is_not_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_that_is_not_found_there() -> None:
     from pysandboxes._sandbox import Target
-
-    monkeypatch.setattr(Target, "_check", lambda self: None)
 
     def call(module: str, qualname: str) -> Any:
         target = Target(api_targets.not_decorated, None, False)
@@ -217,6 +215,14 @@ def test_a_refusal_that_a_library_hid_is_still_known() -> None:
         api_targets.read_and_hide("/etc/shadow")
     (denial,) = pysandboxes.denials(caught.value)
     assert (denial.family, denial.subject) == ("file", "/etc/shadow")
+
+
+def test_a_generator_is_no_result(sandbox_here: Any) -> None:
+    """Only a generator function's own has steps; any other is a value that cannot be pickled."""
+    with pytest.raises(RestrictedUnpicklingError, match=r"generator_result cannot leave the sandbox: a builtins\.generator"):
+        api_targets.generator_result()
+    with pytest.raises(RestrictedUnpicklingError, match="generator_result_async"):
+        asyncio.run(api_targets.generator_result_async())
 
 
 def test_generators(capsys: pytest.CaptureFixture[str]) -> None:
