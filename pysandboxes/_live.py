@@ -13,7 +13,7 @@ from ._call import Reply, payload_of, perform
 from ._exceptions import SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
 from ._generators import remote_async_generator, remote_generator
 from ._native import Sandbox
-from ._registry import module_of
+from ._sandbox import Target, check_name
 from ._wire import INTERNAL
 
 TYPE_CHECKING = False
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._context import Rule
-    from ._sandbox import Target
     from ._travel import Journey, Luggage
 
 #: Seconds that running calls have to finish when a sandbox is left.
@@ -38,13 +37,30 @@ FORKED = (
 )
 
 
+class Init:
+    """What runs first in each interpreter of a sandbox; ``name`` stands in errors."""
+
+    name = "init_fn"
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = function
+
+    def call(self) -> tuple[Target, tuple[Any, ...], dict[str, Any]]:
+        """What to call, and its arguments."""
+        return Target(self.function, None, False), (), {}
+
+    def run(self) -> None:
+        """Run it in this process (``os-sandbox=none``)."""
+        _context._run_init(self.function)
+
+
 class Live:
     """One sandbox that was opened, until it is closed.
 
     ``open``: calls may go to it. ``direct``: ``os-sandbox=none``, functions run in the application itself.
     """
 
-    def __init__(self, native: Sandbox, init_fn: Callable[[], object] | None, graceful: bool, fileless: bool) -> None:
+    def __init__(self, native: Sandbox, init: Init | None, graceful: bool, fileless: bool) -> None:
         self.native = native
         self.handle = native.handle
         self.direct = native.provider() == "none"
@@ -53,7 +69,7 @@ class Live:
         #: The application's main module is in no file that the sandbox could load (a notebook, a prompt): see _travel.
         self.fileless = fileless
         self._luggage: Luggage | None = None
-        self._init_fn = init_fn
+        self._init = init
         self._graceful = graceful
         self._ready = False
         self._generation = -1
@@ -72,8 +88,8 @@ class Live:
         with self._lock:
             self._check()
             if self.direct:
-                if not self._ready and self._init_fn is not None:
-                    _context._run_init(self._init_fn)
+                if not self._ready and self._init is not None:
+                    self._init.run()
                 self._ready = True
                 return
             if self._ready:
@@ -89,13 +105,11 @@ class Live:
                 self._call_timeout = stats.get("call_timeout") or None
                 self._call_timeout_rule = str(stats.get("call_timeout_rule", ""))
                 self._luggage = None
-                if self._init_fn is not None:
-                    module, name = named(self._init_fn)
-                    journey = self._journey(module, self._init_fn)
-                    payload = payload_of(module if journey is None else journey.label, name, (), {})
+                if self._init is not None:
+                    payload, journey = self._payload(*self._init.call())
                     if journey is not None:
-                        self._send_ahead(journey, "init_fn", None, "")
-                    perform(self.handle, payload, "init_fn", None).outcome()
+                        self._send_ahead(journey, self._init.name, None, "")
+                    perform(self.handle, payload, self._init.name, None).outcome()
                 self._generation = generation
             self._ready = True
 
@@ -135,6 +149,10 @@ class Live:
         if not self.open:
             raise SandBoxError(CLOSED)
 
+    def another(self) -> Live:
+        """A sandbox under the same policy, with the same ``init_fn``; nothing is read again."""
+        return Live(self.native.another(), self._init, self._graceful, self.fileless)
+
     # ---- what a handle tells ----------------------------------------------------------------------------------------
 
     def pid(self) -> int:
@@ -148,6 +166,11 @@ class Live:
     def stats(self) -> dict[str, Any]:
         self._check()
         return self.native.stats()
+
+    @property
+    def alive(self) -> bool:
+        """Whether no call has met the end of the interpreter in force."""
+        return self._ready
 
     # ---- calls ------------------------------------------------------------------------------------------------------
 
@@ -335,23 +358,25 @@ def open_live(
 ) -> Live:
     """Open a sandbox by the arguments of :class:`sandboxes`. No interpreter runs yet: ``Live.start`` starts it."""
     if init_fn is not None:
-        named(init_fn)
+        check_init(init_fn)
+    spec = specification(profile=profile, rules=rules, envs=envs, python_args=python_args, learn=learn, package=package)
+    return open_native(spec, None if init_fn is None else Init(init_fn), graceful)
+
+
+def specification(**options: Any) -> dict[str, Any]:
+    """What is to be opened, of the arguments of :func:`open_live`."""
     try:
         binary = _binary.find()
     except FileNotFoundError as exc:
         raise SandBoxError(str(exc)) from None
-    spec = _spec.build(
-        profile=profile,
-        rules=rules,
-        envs=envs,
-        python_args=python_args,
-        learn=learn,
-        package=package,
-        binary=binary,
-    )
+    return _spec.build(binary=binary, **options)
+
+
+def open_native(spec: dict[str, Any], init: Init | None, graceful: bool) -> Live:
+    """Open what :func:`specification` says."""
     _once()
-    native = Sandbox(spec)
-    live = Live(native, init_fn, graceful, fileless=not spec["target"])
+    native = Sandbox.open(spec)
+    live = Live(native, init, graceful, fileless=not spec["target"])
     notices = native.notices()
     if notices:
         import logging
@@ -361,17 +386,14 @@ def open_live(
     return live
 
 
-def named(function: Any) -> tuple[str, str]:
-    """Module and name of an ``init_fn``, which the sandbox imports as it imports any function."""
-    from ._sandbox import check_name
-
+def check_init(function: Any) -> None:
+    """Refuse an ``init_fn`` that the sandbox cannot find by a name, as it finds any function."""
     if not hasattr(function, "__code__") or not hasattr(function, "__qualname__"):
         raise SandBoxError(
             f"init_fn={function!r}: init_fn is a Python function (or coroutine function) at the top level of a module, "
             "which the sandbox imports by its name"
         )
     check_name(function, "init_fn is ")
-    return module_of(function), function.__qualname__
 
 
 _set_up = False

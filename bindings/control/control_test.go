@@ -97,6 +97,8 @@ func TestASandboxThatWasNeverOpened(t *testing.T) {
 	_, err := s.Ensure()
 	assert.ErrorIs(t, err, daemon.ErrClosed)
 	assert.ErrorIs(t, s.Reload(0), daemon.ErrClosed)
+	_, err = s.Another()
+	assert.ErrorIs(t, err, daemon.ErrClosed)
 	assert.NoError(t, s.Stop(true, 0))
 	assert.NoError(t, s.Stop(true, 0), "twice")
 	_, err = s.Provider()

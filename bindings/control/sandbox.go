@@ -53,9 +53,27 @@ func Open(request string) (*Sandbox, error) {
 		pipes.close()
 		return nil, err
 	}
+	return newSandbox(plan, pipes, direct), nil
+}
+
+func newSandbox(plan *daemon.Plan, pipes *streams, direct bool) *Sandbox {
 	s := &Sandbox{streams: pipes, direct: direct, plan: plan}
 	s.opening, s.giveUp = context.WithCancel(context.Background())
-	return s, nil
+	return s
+}
+
+// Another is a sandbox under the same policy, with children of its own: nothing is read again, so that many are alike whatever
+// becomes of the profile meanwhile. Each is stopped by itself.
+func (s *Sandbox) Another() (*Sandbox, error) {
+	plan := s.inForce()
+	if plan == nil {
+		return nil, daemon.ErrClosed
+	}
+	pipes, err := newStreams()
+	if err != nil {
+		return nil, err
+	}
+	return newSandbox(plan.For(pipes.stdio()), pipes, s.direct), nil
 }
 
 // Ensure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn

@@ -123,6 +123,22 @@ func control_ResultPath(request *C.char, _fail **C.char) (_ret *C.char) {
 	return C.CString(cret)
 }
 
+//export control_Sandbox_Another
+func control_Sandbox_Another(_handle CGoHandle, _fail **C.char) (_ret CGoHandle) {
+	defer recoverTo(_fail, "control.Sandbox.Another")
+	vifc, __err := gopyh.VarFromHandleTry((gopyh.CGoHandle)(_handle), "*control.Sandbox")
+	if __err != nil {
+		*_fail = failure(badHandle(__err))
+		return
+	}
+	cret, __err := gopyh.Embed(vifc, reflect.TypeOf(control.Sandbox{})).(*control.Sandbox).Another()
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return handleFromPtr_Ptr_control_Sandbox(cret)
+}
+
 //export control_Sandbox_Denials
 func control_Sandbox_Denials(_handle CGoHandle, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Sandbox.Denials")

@@ -280,6 +280,31 @@ _wrap__core_control_ResultPath(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *arg
 }
 
 static PyObject *
+_wrap__core_control_Sandbox_Another(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    int64_t retval;
+    int64_t _handle;
+    const char *keywords[] = {"_handle", NULL};
+
+    PSB_FORK_GUARD("control_Sandbox_Another");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "L", (char **) keywords, &_handle)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Sandbox_Another(_handle, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "L", retval);
+    return py_retval;
+}
+
+static PyObject *
 _wrap__core_control_Sandbox_Denials(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
@@ -582,6 +607,7 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
     {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \
     {"control_ResultName", (PyCFunction)(void (*)(void))_wrap__core_control_ResultName, METH_KEYWORDS|METH_VARARGS, "control_ResultName($module, request)\n--\n\nResultName judges a name that a result of remote-result-mode=objects looks up. The request is JSON: module, name, and definition (module, name, class, standard, bases) of what they led to, or null. The answer is JSON: listed (a name of the fixed table of the standard library's value types) and why (what the guard has against it, as half a sentence, \"\" where nothing)."}, \
     {"control_ResultPath", (PyCFunction)(void (*)(void))_wrap__core_control_ResultPath, METH_KEYWORDS|METH_VARARGS, "control_ResultPath($module, request)\n--\n\nResultPath names the place in a validated result at which a name is looked up: result['rows'][3].owner. The request is JSON: data (the pickle in base64), buffers (how many come beside it), module, name. The answer is a JSON string."}, \
+    {"control_Sandbox_Another", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Another, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Another($module, _handle)\n--\n\nAnother is a sandbox under the same policy, with children of its own: nothing is read again, so that many are alike whatever becomes of the profile meanwhile. Each is stopped by itself."}, \
     {"control_Sandbox_Denials", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Denials, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Denials($module, _handle)\n--\n\nDenials gives, as a JSON list of objects, what the present child was refused: layer, family, op, subject, category, rule, add, message, count."}, \
     {"control_Sandbox_Ensure", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Ensure, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Ensure($module, _handle)\n--\n\nEnsure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn whenever the number is a new one."}, \
     {"control_Sandbox_Kill", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Kill, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Kill($module, _handle, generation)\n--\n\nKill ends the child of a generation at once, and returns when it is gone: a call over its time. Ensure starts the next. A child that has been replaced since is left alone, and one that died by this is not counted as a crash."}, \

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -317,6 +318,13 @@ func (p *Plan) bootData(made map[string]bool) ([]byte, error) {
 		boot.Py = true // the hook is what learning sees by
 	}
 	return boot.Encode()
+}
+
+// For is the same plan for a child with other standard streams: policy, provider and recorder are shared.
+func (p *Plan) For(stdio [3]*os.File) *Plan {
+	another := *p
+	another.spec.Stdio = stdio
+	return &another
 }
 
 // ProfilePath is the profile in force, "" where there is none yet.
