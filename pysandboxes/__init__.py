@@ -1,7 +1,7 @@
 """Run Python under a deny-by-default policy kept in one readable file, ``.py-sandboxes``.
 
 The whole surface: :func:`sandboxes` (context manager), :func:`run` (in place of ``asyncio.run``), :func:`sandbox`
-(decorator), :func:`is_in_sandbox`, :func:`sandbox_denials`, :func:`denials`, and the exceptions.
+(decorator), :class:`SandboxPoolExecutor`, :func:`is_in_sandbox`, :func:`sandbox_denials`, :func:`denials`, and the exceptions.
 
 Names are looked up on first use, so that ``import pysandboxes`` costs next to nothing.
 """
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._exceptions import denials as denials
     from ._exceptions import sandbox_denials as sandbox_denials
     from ._guard import __version__ as __version__
+    from ._pool import SandboxPoolExecutor as SandboxPoolExecutor
     from ._sandbox import sandbox as sandbox
 
 # Public name -> private module that defines it.
@@ -56,6 +57,7 @@ _HOMES = {
     "SandBoxProtocolError": "_exceptions",
     "SandBoxBaseExceptionError": "_exceptions",
     "SandBoxTimeoutError": "_exceptions",
+    "SandboxPoolExecutor": "_pool",
     "__version__": "_guard",
 }
 
@@ -76,6 +78,7 @@ __all__ = (
     "SandBoxProtocolError",
     "SandBoxTimeoutError",
     "SandboxContextWarning",
+    "SandboxPoolExecutor",
     "__version__",
     "denials",
     "is_in_sandbox",

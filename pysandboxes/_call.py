@@ -11,7 +11,7 @@ from time import monotonic
 
 from . import _core
 from ._exceptions import RestrictedUnpicklingError, SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
-from ._wire import CANCELLED, EXCEPTION, LOG, RESULT, STDERR, STDOUT
+from ._wire import CANCELLED, CHUNK, EXCEPTION, INTERNAL, LOG, RESULT, STDERR, STDOUT, TASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,22 @@ def payload_of(module: str, qualname: str, args: tuple[Any, ...], kwargs: dict[s
     try:
         return dumps((module, qualname, args, kwargs), 5)
     except Exception as exc:
-        culprit = _unpicklable(args, kwargs)
+        args, kwargs = _given(module, qualname, args, kwargs)
         raise SandBoxError(
-            f"{culprit} of {name or f'{module}.{qualname}'} cannot be sent into the sandbox: {type(exc).__name__}: {exc}; "
+            f"{_unpicklable(args, kwargs)} of {name or f'{module}.{qualname}'} cannot be sent into the sandbox: "
+            f"{type(exc).__name__}: {exc}; "
             "arguments travel as pickles, so pass plain values, or objects whose class is at the top level of a module "
             "(no lambda, no local function, no open file, no lock)"
         ) from exc
+
+
+def _given(module: str, qualname: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of the function itself, where an operation of the serving loop calls it."""
+    if module != INTERNAL or qualname not in (TASK, CHUNK):
+        return args, kwargs
+    found, given, named = args
+    values = given if qualname == TASK else [value for row in given for value in row]
+    return (*values, found), named
 
 
 def _unpicklable(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ class Init:
     def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
 
-    def call(self) -> tuple[Target, tuple[Any, ...], dict[str, Any]]:
+    def call(self, live: Live) -> tuple[Target, tuple[Any, ...], dict[str, Any]]:
         """What to call, and its arguments."""
         return Target(self.function, None, False), (), {}
 
@@ -106,7 +106,7 @@ class Live:
                 self._call_timeout_rule = str(stats.get("call_timeout_rule", ""))
                 self._luggage = None
                 if self._init is not None:
-                    payload, journey = self._payload(*self._init.call())
+                    payload, journey = self._payload(*self._init.call(self))
                     if journey is not None:
                         self._send_ahead(journey, self._init.name, None, "")
                     perform(self.handle, payload, self._init.name, None).outcome()

@@ -34,6 +34,8 @@ CO_COROUTINE = 0x80
 CO_ITERABLE_COROUTINE = 0x100
 CO_ASYNC_GENERATOR = 0x200
 
+#: Attribute of a wrapper that holds its Target.
+_TARGET = "__sandbox_target__"
 #: What a wrapper takes over of its function, where it is there.
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__")
 
@@ -108,6 +110,7 @@ def _decorate(function: Any, timeout: float | None, idempotent: bool) -> Any:
             setattr(wrapper, name, getattr(function, name))
     wrapper.__dict__.update(function.__dict__)
     wrapper.__dict__["__wrapped__"] = function
+    wrapper.__dict__[_TARGET] = target
     target.wrapper = wrapper
     return wrapper
 
@@ -129,7 +132,7 @@ def check_name(function: Any, use: str) -> None:
 class Target:
     """A decorated function as its calls name it, and how they are made."""
 
-    __slots__ = ("checked", "function", "idempotent", "module", "name", "qualname", "timeout", "wrapper")
+    __slots__ = ("checked", "flags", "function", "idempotent", "module", "name", "qualname", "timeout", "wrapper")
 
     def __init__(self, function: Any, timeout: float | None, idempotent: bool) -> None:
         self.function = function
@@ -138,6 +141,7 @@ class Target:
         self.name = f"{self.module}.{self.qualname}"
         self.timeout = timeout
         self.idempotent = idempotent
+        self.flags: int = function.__code__.co_flags
         self.wrapper: Any = None
         self.checked = False
 
@@ -145,12 +149,14 @@ class Target:
         """The sandbox to call; the first time, after a look whether the name still means this function."""
         live = _context.current()
         if not self.checked:
-            if not (live.fileless and self.module == "__main__"):  # there the function itself travels, not its name
-                self._check()
-            self.checked = True
+            self.check(live)
         return live
 
-    def _check(self) -> None:
+    def check(self, live: Live) -> None:
+        """Raise :class:`SandBoxError` where the name means something else; once is enough."""
+        if self.checked or (live.fileless and self.module == "__main__"):  # there the function itself travels, not its name
+            self.checked = True
+            return
         found: Any = sys.modules.get(self.module)
         if found is None:
             raise SandBoxError(
@@ -173,6 +179,14 @@ class Target:
                 f"Put @sandbox on a module-level function of its own (say _{self.qualname.rpartition('.')[2]}) and the "
                 "other decorator on a wrapper that calls it"
             )
+        self.checked = True
+
+
+def target_of(function: Any) -> Target | None:
+    """The target of a function that ``@sandbox`` has decorated, None of any other."""
+    target = getattr(function, "__dict__", {}).get(_TARGET)
+    # What wraps such a function by functools.wraps carries its attributes as well.
+    return target if isinstance(target, Target) and target.wrapper is function else None
 
 
 def _leads_to(found: Any, wrapper: Any) -> bool:

@@ -22,7 +22,7 @@ from ._logs import Forwarder
 from ._pickling import SMALL, pickled
 from ._registry import imported, registered
 from ._streams import Outlet, outlet
-from ._wire import CALL, CANCEL, CANCELLED, EXCEPTION, INTERNAL, RESULT
+from ._wire import CALL, CANCEL, CANCELLED, CHUNK, EXCEPTION, INTERNAL, RESULT, TASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Server:
         self.generators = Table()
         self.forwarder = forwarder
         # Operations of our own, by their names in a payload.
-        self.internal = self.generators.operations()
+        self.internal = {**self.generators.operations(), TASK: _task, CHUNK: _chunk}
         self.forked = False
         register_at_fork(after_in_child=self.mark_forked)
 
@@ -325,6 +325,28 @@ def _yields(function: Any) -> bool:
     """
     code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR))
+
+
+def _task(found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call what a pool was given: a callable, or where to find a function."""
+    return _found(found)(*args, **kwargs)
+
+
+def _chunk(found: Any, rows: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Any:
+    """Call it for each row of arguments, and give the results."""
+    function = _found(found)
+    values = [function(*row, **kwargs) for row in rows]
+    if any(type(value) is CoroutineType for value in values):
+        return _all(values)
+    return values
+
+
+async def _all(values: list[Any]) -> list[Any]:
+    return [await value if type(value) is CoroutineType else value for value in values]
+
+
+def _found(found: Any) -> Any:
+    return resolve(*found) if type(found) is tuple else found
 
 
 def _unpicklable(call: Call, value: object, exc: BaseException) -> BaseException:

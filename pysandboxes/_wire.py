@@ -17,6 +17,9 @@ CANCELLED = 16
 
 #: Payload module of a request to the serving loop itself; the qualified name is one of its operations.
 INTERNAL = ""
+#: Operations that call what a pool was given. In errors they stand for its name.
+TASK = "the task"
+CHUNK = "the chunk of tasks"
 
 
 def pack_settings(settings: list[tuple[str, str]]) -> bytes:

@@ -121,3 +121,19 @@ def place() -> Iterator[Place]:
     """A folder of its own in which programs run under python-sb; its name is short, since unix sockets are made in it."""
     with tempfile.TemporaryDirectory(prefix="psb-") as folder:
         yield Place(Path(folder))
+
+
+@pytest.fixture
+def pool(profile: Path) -> Iterator[Callable[..., Any]]:
+    """Makes pools that end with the test."""
+    from pysandboxes import SandboxPoolExecutor
+
+    made: list[SandboxPoolExecutor] = []
+
+    def make(max_workers: int | None = 2, **options: Any) -> SandboxPoolExecutor:
+        made.append(SandboxPoolExecutor(max_workers, sandboxes_config=profile, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.shutdown(cancel_futures=True)
