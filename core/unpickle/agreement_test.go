@@ -156,6 +156,50 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
+// What the quick functions accept and refuse is what the general ones do, with the same words and at the same cost.
+func TestQuickIsTheSame(t *testing.T) {
+	validate := func(data []byte, mode Mode, general bool) (string, int64, int) {
+		m := machine{data: data, mode: mode, guard: true, root: "result", lim: Limits{HashWork: 100_000}.withDefaults(), general: general}
+		if err := m.validate(); err != nil {
+			return err.Error(), 0, 0
+		}
+		depth := 0
+		for _, n := range m.nodes {
+			depth += int(n.depth)
+		}
+		return "", m.work, depth
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	accepted := 0
+	same := func(data []byte) {
+		for _, mode := range []Mode{Primitives, DataOnly, Objects} {
+			err, work, depth := validate(data, mode, false)
+			wantErr, wantWork, wantDepth := validate(data, mode, true)
+			require.Equal(t, wantErr, err, "%s %q", mode, data)
+			require.Equal(t, wantWork, work, "%s %q", mode, data)
+			require.Equal(t, wantDepth, depth, "%s %q", mode, data)
+			if err == "" {
+				accepted++
+			}
+		}
+	}
+	for _, samples := range corpus(t) {
+		for _, s := range samples {
+			same(s.data)
+		}
+	}
+	for range 20_000 {
+		choices := make([]byte, 1+r.IntN(80))
+		for i := range choices {
+			choices[i] = byte(r.IntN(256))
+		}
+		data := generate(choices)
+		same(data)
+		same(mutate(r, data, [][]byte{data}))
+	}
+	require.Greater(t, accepted, 10_000)
+}
+
 // The judge finds what it is there for.
 func TestJudge(t *testing.T) {
 	found := pythons(t)

@@ -21,7 +21,13 @@ V = {
     "tuple-keys": {(i, -i): i for i in range(50000)},
     "dates": [datetime.datetime(2020, 1, 1 + i % 28) for i in range(30000)],
     "int-set": set(range(100000)),
-    "bytes": b"x" * 30_000_000,
+    "date-rows": [(datetime.date(2020, 1, 1 + i % 28), i) for i in range(30000)],
+    "nested-lists": [[[i, i + 1], [str(i)]] for i in range(40000)],
+    "words": [f"w{i % 500}" for i in range(200000)],
+    "bytes-1MB": b"x" * 1_000_000,
+    "bytes-16MB": b"x" * 16_000_000,
+    "bytes-100MB": b"x" * 100_000_000,
+    "long-text": "text " * 2_000_000,
 }
 out = {}
 for name, value in V.items():
@@ -52,6 +58,8 @@ func BenchmarkValidate(b *testing.B) {
 				best = min(best, time.Since(start))
 			}
 			b.ReportMetric(best.Seconds()/loads, "x/loads")
+			b.ReportMetric(best.Seconds()*1e6, "best-us")
+			b.ReportMetric(loads*1e6, "loads-us")
 		})
 	}
 }

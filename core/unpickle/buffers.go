@@ -18,13 +18,13 @@ func (m *machine) nextBuffer() error {
 		}
 	}
 	m.buffers = m.buffers[1:]
-	m.stack = append(m.stack, pack(k, m.at))
+	m.stack = append(m.stack, pack(k, m.at)|longScalar)
 	return nil
 }
 
 // readOnly accepts READONLY_BUFFER where it does nothing: on bytes that came as a buffer. Of a bytearray it would make a memoryview.
 func (m *machine) readOnly() error {
-	if len(m.stack) <= m.fence() {
+	if len(m.stack) <= m.fence {
 		return m.malformed("READONLY_BUFFER on nothing")
 	}
 	w := m.stack[len(m.stack)-1]

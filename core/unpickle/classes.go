@@ -6,6 +6,7 @@ type class struct {
 	kind         kind
 	primitive    bool // also in mode Primitives
 	grammar      func(m *machine, args []word) bool
+	leaf         bool // a call gives a value that is known by its arguments, whatever the mode
 }
 
 // classes is everything that a stream of the modes Primitives and DataOnly can look up, as CPython 3.11, 3.12 and 3.13 dump it at
@@ -15,49 +16,49 @@ var classes []class
 // listedClasses is that table; a function, since its grammars refer to classes.
 func listedClasses() []class {
 	return []class{
-		{"builtins", "complex", kindComplex, true, (*machine).complexArgs},
-		{"builtins", "range", kindRange, false, (*machine).rangeArgs},
-		{"builtins", "slice", kindSlice, false, (*machine).sliceArgs},
-		{"builtins", "Ellipsis", kindEllipsis, false, nil}, // the value itself: never called
-		{"pathlib", "PosixPath", kindPath, false, (*machine).pathArgs},
-		{"pathlib", "PurePosixPath", kindPath, false, (*machine).pathArgs},
-		{"pathlib", "PureWindowsPath", kindPath, false, (*machine).pathArgs},
-		{"pathlib._local", "PosixPath", kindPath, false, (*machine).pathArgs}, // 3.13
-		{"pathlib._local", "PurePosixPath", kindPath, false, (*machine).pathArgs},
-		{"pathlib._local", "PureWindowsPath", kindPath, false, (*machine).pathArgs},
-		{"datetime", "date", kindDate, false, (*machine).dateArgs},
-		{"datetime", "datetime", kindDateTime, false, (*machine).dateTimeArgs},
-		{"datetime", "time", kindTime, false, (*machine).timeArgs},
-		{"datetime", "timedelta", kindTimedelta, false, (*machine).timedeltaArgs},
-		{"datetime", "timezone", kindTimezone, false, (*machine).timezoneArgs},
-		{"builtins", "getattr", kindZoneMaker, false, (*machine).zoneMakerArgs}, // of ZoneInfo, "_unpickle" alone
-		{"zoneinfo", "ZoneInfo", kindZone, false, nil},                          // only getattr's operand
-		{"time", "struct_time", kindStructTime, false, (*machine).structTimeArgs},
-		{"decimal", "Decimal", kindDecimal, false, (*machine).decimalArgs},
-		{"fractions", "Fraction", kindFraction, false, (*machine).fractionArgs},
-		{"uuid", "UUID", kindUUID, false, nil}, // by NEWOBJ and BUILD
-		{"ipaddress", "IPv4Address", kindAddress, false, (*machine).ipv4AddressArgs},
-		{"ipaddress", "IPv6Address", kindAddress, false, (*machine).ipv6AddressArgs},
-		{"ipaddress", "IPv4Network", kindNetwork, false, (*machine).ipv4NetworkArgs},
-		{"ipaddress", "IPv6Network", kindNetwork, false, (*machine).ipv6NetworkArgs},
-		{"ipaddress", "IPv4Interface", kindInterface, false, (*machine).ipv4InterfaceArgs},
-		{"ipaddress", "IPv6Interface", kindInterface, false, (*machine).ipv6InterfaceArgs},
-		{"collections", "OrderedDict", kindOrderedDict, false, (*machine).noArgs},
-		{"collections", "Counter", kindCounter, false, (*machine).counterArgs},
-		{"collections", "deque", kindDeque, false, (*machine).dequeArgs},
-		{"collections", "defaultdict", kindDefaultDict, false, (*machine).defaultDictArgs},
+		{"builtins", "complex", kindComplex, true, (*machine).complexArgs, false},
+		{"builtins", "range", kindRange, false, (*machine).rangeArgs, false},
+		{"builtins", "slice", kindSlice, false, (*machine).sliceArgs, false},
+		{"builtins", "Ellipsis", kindEllipsis, false, nil, false}, // the value itself: never called
+		{"pathlib", "PosixPath", kindPath, false, (*machine).pathArgs, false},
+		{"pathlib", "PurePosixPath", kindPath, false, (*machine).pathArgs, false},
+		{"pathlib", "PureWindowsPath", kindPath, false, (*machine).pathArgs, false},
+		{"pathlib._local", "PosixPath", kindPath, false, (*machine).pathArgs, false}, // 3.13
+		{"pathlib._local", "PurePosixPath", kindPath, false, (*machine).pathArgs, false},
+		{"pathlib._local", "PureWindowsPath", kindPath, false, (*machine).pathArgs, false},
+		{"datetime", "date", kindDate, false, (*machine).dateArgs, false},
+		{"datetime", "datetime", kindDateTime, false, (*machine).dateTimeArgs, false},
+		{"datetime", "time", kindTime, false, (*machine).timeArgs, false},
+		{"datetime", "timedelta", kindTimedelta, false, (*machine).timedeltaArgs, false},
+		{"datetime", "timezone", kindTimezone, false, (*machine).timezoneArgs, false},
+		{"builtins", "getattr", kindZoneMaker, false, (*machine).zoneMakerArgs, false}, // of ZoneInfo, "_unpickle" alone
+		{"zoneinfo", "ZoneInfo", kindZone, false, nil, false},                          // only getattr's operand
+		{"time", "struct_time", kindStructTime, false, (*machine).structTimeArgs, false},
+		{"decimal", "Decimal", kindDecimal, false, (*machine).decimalArgs, false},
+		{"fractions", "Fraction", kindFraction, false, (*machine).fractionArgs, false},
+		{"uuid", "UUID", kindUUID, false, nil, false}, // by NEWOBJ and BUILD
+		{"ipaddress", "IPv4Address", kindAddress, false, (*machine).ipv4AddressArgs, false},
+		{"ipaddress", "IPv6Address", kindAddress, false, (*machine).ipv6AddressArgs, false},
+		{"ipaddress", "IPv4Network", kindNetwork, false, (*machine).ipv4NetworkArgs, false},
+		{"ipaddress", "IPv6Network", kindNetwork, false, (*machine).ipv6NetworkArgs, false},
+		{"ipaddress", "IPv4Interface", kindInterface, false, (*machine).ipv4InterfaceArgs, false},
+		{"ipaddress", "IPv6Interface", kindInterface, false, (*machine).ipv6InterfaceArgs, false},
+		{"collections", "OrderedDict", kindOrderedDict, false, (*machine).noArgs, false},
+		{"collections", "Counter", kindCounter, false, (*machine).counterArgs, false},
+		{"collections", "deque", kindDeque, false, (*machine).dequeArgs, false},
+		{"collections", "defaultdict", kindDefaultDict, false, (*machine).defaultDictArgs, false},
 		// Only as the factory of a defaultdict:
-		{"builtins", "bool", kindClass, false, nil},
-		{"builtins", "int", kindClass, false, nil},
-		{"builtins", "float", kindClass, false, nil},
-		{"builtins", "str", kindClass, false, nil},
-		{"builtins", "bytes", kindClass, false, nil},
-		{"builtins", "bytearray", kindClass, false, nil},
-		{"builtins", "list", kindClass, false, nil},
-		{"builtins", "tuple", kindClass, false, nil},
-		{"builtins", "dict", kindClass, false, nil},
-		{"builtins", "set", kindClass, false, nil},
-		{"builtins", "frozenset", kindClass, false, nil},
+		{"builtins", "bool", kindClass, false, nil, false},
+		{"builtins", "int", kindClass, false, nil, false},
+		{"builtins", "float", kindClass, false, nil, false},
+		{"builtins", "str", kindClass, false, nil, false},
+		{"builtins", "bytes", kindClass, false, nil, false},
+		{"builtins", "bytearray", kindClass, false, nil, false},
+		{"builtins", "list", kindClass, false, nil, false},
+		{"builtins", "tuple", kindClass, false, nil, false},
+		{"builtins", "dict", kindClass, false, nil, false},
+		{"builtins", "set", kindClass, false, nil, false},
+		{"builtins", "frozenset", kindClass, false, nil, false},
 	}
 }
 
@@ -80,10 +81,16 @@ var classIndex map[string]int
 func init() {
 	classes = listedClasses()
 	for _, name := range exceptionClasses {
-		classes = append(classes, class{"builtins", name, kindException, false, (*machine).exceptionArgs})
+		classes = append(classes, class{"builtins", name, kindException, false, (*machine).exceptionArgs, false})
 	}
 	classIndex = make(map[string]int, len(classes))
-	for i, c := range classes {
+	for i := range classes {
+		c := &classes[i]
+		switch c.kind {
+		case kindZoneMaker, kindOrderedDict, kindDefaultDict, kindDeque, kindException:
+		default:
+			c.leaf = c.grammar != nil
+		}
 		classIndex[c.module+"\x00"+c.name] = i
 	}
 }

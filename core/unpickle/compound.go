@@ -57,15 +57,24 @@ func (m *machine) operands(n, below int) (items []word, base int, err error) {
 		if len(m.marks) == 0 {
 			return nil, 0, m.malformed("no mark")
 		}
-		base = m.fence()
-		m.marks = m.marks[:len(m.marks)-1]
+		base = m.fence
+		m.unmark()
 	} else {
 		base = len(m.stack) - n
 	}
-	if base-below < m.fence() {
+	if base-below < m.fence {
 		return nil, 0, m.malformed("too few values on the stack")
 	}
 	return m.stack[base:], base, nil
+}
+
+// unmark takes the innermost mark away.
+func (m *machine) unmark() {
+	m.marks = m.marks[:len(m.marks)-1]
+	m.fence = 0
+	if n := len(m.marks); n > 0 {
+		m.fence = m.marks[n-1]
+	}
 }
 
 // contained checks that items, which begin at base of the stack, may be part of a value, and returns the deepest's depth.
@@ -157,10 +166,7 @@ func (m *machine) setItems(n int) error {
 	}
 	m.trace.taken(m, items, w, m.entry(items))
 	d := m.node(w)
-	if d.n == 0 && len(items) <= 2*smallDict {
-		d.start = uint32(len(m.items))
-		m.items = append(m.items, items...)
-	}
+	m.small(d, items)
 	d.n += uint32(len(items) / 2)
 	m.stack = m.stack[:base]
 	return m.deepen(w, depth)
@@ -227,16 +233,15 @@ func (m *machine) tuple(n int) error {
 		_, err := m.contained(items, base)
 		return err
 	}
-	w := m.newNode(k)
+	w := m.newTuple(k, items)
 	m.trace.taken(m, items, w, position(0))
-	m.keep(w, items)
 	m.stack = append(m.stack[:base], w)
 	return m.deepen(w, depth)
 }
 
 // takesClass reports whether the value beneath base is a callable that takes a class: getattr and defaultdict.
 func (m *machine) takesClass(base int) bool {
-	if base <= m.fence() {
+	if base <= m.fence {
 		return false
 	}
 	w := m.stack[base-1]
@@ -270,8 +275,8 @@ func (m *machine) put(op byte, pos int) (int, error) {
 	if int64(slot) != int64(len(m.memo)) {
 		return 0, m.malformed("memo slot %d where %d is next", slot, len(m.memo))
 	}
-	if len(m.stack) <= m.fence() || len(m.memo) >= m.lim.Memo {
-		return 0, m.cannotMemoize()
+	if len(m.stack) <= m.fence {
+		return 0, m.malformed("nothing to memoize")
 	}
 	m.memo = append(m.memo, m.stack[len(m.stack)-1])
 	return pos + size, nil

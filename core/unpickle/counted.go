@@ -21,8 +21,17 @@ func countedKind(op byte) kind {
 	return 0
 }
 
-// counted reads the argument of an instruction whose argument starts with its own length. It returns where the next
-// instruction begins, 0 where op is of another sort.
+// countedWord is the word of an instruction with a counted argument.
+func countedWord(op byte, at int) word {
+	w := pack(countedKind(op), at)
+	if op != opShortBinBytes && op != opByteArray8 {
+		w |= longScalar
+	}
+	return w
+}
+
+// counted runs an instruction whose argument starts with its own length. It returns where the next instruction begins, 0
+// where op is of another sort.
 func (m *machine) counted(op byte, pos int) (next int, err error) {
 	k := countedKind(op)
 	if k == 0 {
@@ -57,7 +66,7 @@ func (m *machine) counted(op byte, pos int) (next int, err error) {
 	switch k {
 	case kindStr:
 		if !validText(m.data[pos+width : next]) {
-			return 0, m.badText(at)
+			return 0, m.malformed("text that is not UTF-8")
 		}
 	case kindByteArray:
 		if m.mode == Primitives {
@@ -69,7 +78,21 @@ func (m *machine) counted(op byte, pos int) (next int, err error) {
 			return 0, m.over(fmt.Sprintf("an integer of %d bits", n*8), m.lim.IntBits, "bits")
 		}
 	}
+	m.stack = append(m.stack, countedWord(op, at))
 	return next, nil
+}
+
+// shortASCII reports whether the n bytes at from are ASCII, as far as that can be told by two loads. Most keys and words are.
+func shortASCII(data []byte, from, n int) bool {
+	if n > 16 || from+16 > len(data) {
+		return false
+	}
+	const high = 0x8080808080808080
+	low := binary.LittleEndian.Uint64(data[from:]) & high
+	if n <= 8 {
+		return low<<(64-8*uint(n)) == 0
+	}
+	return low|binary.LittleEndian.Uint64(data[from+8:])&high<<(128-8*uint(n)) == 0
 }
 
 // validText reports whether CPython decodes b as UTF-8 with errors="surrogatepass", as its unpickler does: file names with

@@ -26,7 +26,7 @@
 //
 // A dict or a set hashes its keys while it is loaded. CPython's hash of numbers, and of tuples and frozensets of them, can be
 // computed by the sender, so the table that CPython would build is replayed with those hashes and the probes are
-// counted; keys of other types whose hash the sender can choose (Fraction, aware datetimes, networks and so on) are counted
+// counted, where so many keys could matter; keys of other types whose hash the sender can choose (Fraction, aware datetimes, networks and so on) are counted
 // as if all of them collided. The size of a key is its expanded size: a tuple that is reached twice counts twice.
 //
 // # ZoneInfo

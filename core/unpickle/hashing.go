@@ -242,7 +242,10 @@ func hashInt(v int64) uint64 {
 	if v < 0 {
 		u = -u
 	}
-	return signed(u%hashMod, v < 0)
+	if u >= hashMod {
+		u %= hashMod
+	}
+	return signed(u, v < 0)
 }
 
 // hashBig hashes a little-endian two's complement integer.

@@ -1,8 +1,8 @@
 package unpickle
 
-// table collects the hashes of one dict's or set's keys until the stream has ended.
+// table collects one dict's or set's keys until the stream has ended.
 type table struct {
-	hashes  []uint64
+	keys    []word
 	set     bool  // probes as a set does
 	maxCost int64 // expanded size of its largest key: what one comparison may cost
 	chosen  int64 // keys whose hash the sender could have aimed without its being known here
@@ -22,45 +22,64 @@ func (m *machine) addKeys(w word, items []word, step, base int) error {
 	if m.trace != nil {
 		return nil
 	}
-	record := int(m.node(w).n)+len(items)/step > unrecorded
-	for i := 0; i < len(items); i += step {
-		k := items[i].kind()
-		if k == kindStr || k == kindBytes {
-			if m.work += m.reading(items[i]); m.overworked() {
-				return m.tooMuchHashing()
-			}
-			continue
-		}
-		h, cost, f := uint64(0), int64(1), known
-		if k == kindInt && m.short(items[i]) {
-			v, _, _ := m.integer(items[i])
-			h = hashInt(v)
-		} else {
-			h, cost, f = m.hash(items[i])
-		}
-		switch f {
-		case unhashable:
-			return m.refuseAt(base+i, m.typeName(items[i]), "which is no key: it has no hash")
-		case random:
-			if m.overworked() {
-				return m.tooMuchHashing()
-			}
-			continue
-		}
-		if m.overworked() {
-			return m.tooMuchHashing()
-		}
-		if record {
-			t := m.tableOf(w)
-			t.maxCost = max(t.maxCost, cost)
-			if f == known {
-				t.hashes = append(t.hashes, h)
-			} else {
-				t.chosen++
-			}
-		}
+	switch i, f := m.countKeys(w, items, step); {
+	case m.overworked():
+		return m.tooMuchHashing()
+	case f == unhashable:
+		return m.refuseAt(base+i, m.typeName(items[i]), "which is no key: it has no hash")
 	}
 	return nil
+}
+
+// countKeys charges what hashing the keys costs, and collects those that the sender could have aimed. Where it stops at one it
+// returns its index, and unhashable or, when the work is used up, chosen.
+func (m *machine) countKeys(w word, items []word, step int) (at int, f fate) {
+	var t *table // where there are so many that they are worth collecting
+	if int(m.nodes[w.ref()].n)+len(items)/step > unrecorded {
+		t = m.tableOf(w)
+	}
+	for i := 0; i < len(items); i += step {
+		key := items[i]
+		cost, f := int64(1), known
+		switch k := key.kind(); {
+		case k == kindStr || k == kindBytes:
+			if key&longScalar == 0 {
+				continue
+			}
+			m.work += m.reading(key)
+			f = random
+		case k == kindInt && key&longScalar == 0:
+			if t != nil {
+				t.keys = append(t.keys, key)
+			}
+			continue
+		case k == kindTuple && m.nodes[key.ref()].flags&(flagKnown|flagRandom) != 0:
+			n := &m.nodes[key.ref()]
+			cost = int64(n.keys)
+			m.work += cost
+			if n.flags&flagRandom != 0 {
+				f = random
+			}
+		default:
+			_, cost, f = m.hash(key)
+		}
+		if f == unhashable {
+			return i, unhashable
+		}
+		if m.overworked() {
+			return i, chosen
+		}
+		if f == random || t == nil {
+			continue
+		}
+		t.maxCost = max(t.maxCost, cost)
+		if f == known {
+			t.keys = append(t.keys, key)
+		} else {
+			t.chosen++
+		}
+	}
+	return 0, known
 }
 
 // reading is the work of hashing a text, or of comparing it with an equal one: nothing worth counting where it is short.
@@ -79,32 +98,39 @@ func (m *machine) tableOf(w word) *table {
 	n := m.node(w)
 	if n.keys == 0 {
 		k := w.kind()
-		m.tables = append(m.tables, table{set: k == kindSet || k == kindFrozenSet})
+		if len(m.tables) == cap(m.tables) {
+			m.tables = append(m.tables, table{})
+		} else {
+			m.tables = m.tables[:len(m.tables)+1]
+		}
 		n.keys = int32(len(m.tables))
+		t := &m.tables[n.keys-1]
+		*t = table{keys: t.keys[:0], set: k == kindSet || k == kindFrozenSet, maxCost: 1} // the memory of a former one
 	}
 	return &m.tables[n.keys-1]
 }
 
+// workLimit is how many steps of hash work the stream may cost.
+func (m *machine) workLimit() int64 { return m.lim.HashWork + earned*int64(len(m.data)) }
+
 // overworked reports whether the hash work is used up.
-func (m *machine) overworked() bool {
-	return m.work > m.lim.HashWork+earned*int64(len(m.data))
-}
+func (m *machine) overworked() bool { return m.work > m.workLimit() }
 
 func (m *machine) tooMuchHashing() error {
 	return m.over("a value whose dict keys or set members would take too long to hash and compare", m.lim.HashWork, "steps")
 }
 
-// replayTables puts the collected keys into tables as CPython would and counts what that costs.
+// replayTables counts what the collected keys cost. A table whose keys may all collide without harm is charged as if they did; the
+// others are put into tables as CPython would.
 func (m *machine) replayTables() error {
-	var slots []uint64
 	for i := range m.tables {
 		t := &m.tables[i]
+		n := float64(len(t.keys))
 		m.work += t.chosen * t.chosen / 2
-		if m.overworked() {
-			return m.tooMuchHashing()
-		}
-		if len(t.hashes) > unrecorded {
-			slots = m.replay(t, slots)
+		if worst := n * n * float64(t.maxCost); worst < float64(m.workLimit()/2-m.work) {
+			m.work += int64(worst)
+		} else if len(t.keys) > unrecorded {
+			m.replay(t)
 		}
 		if m.overworked() {
 			return m.tooMuchHashing()
@@ -113,34 +139,48 @@ func (m *machine) replayTables() error {
 	return nil
 }
 
-// replay inserts the hashes of one table. Slots hold a hash and are empty at 0: a hash of 0 is kept as its complement's
-// neighbour, which changes nothing but how that one key compares. It returns the slots for use by the next table.
-func (m *machine) replay(t *table, slots []uint64) []uint64 {
-	if consecutive(t.hashes) {
-		return slots
-	}
-	size := 8
-	slots = emptied(slots, size)
-	for n, h := range t.hashes {
-		if t.set && n*5 >= (size-1)*3 || !t.set && n >= size*2/3 {
-			size = grown(n, t.set)
-			slots = emptied(slots, size)
-			for _, old := range t.hashes[:n] {
-				m.insert(slots, old, t)
+// replay inserts the keys of one table.
+func (m *machine) replay(t *table) {
+	hashes := m.hashes[:0]
+	for _, key := range t.keys {
+		h := uint64(0)
+		if key.kind() == kindInt {
+			if v, raw, ok := m.integer(key); ok {
+				h = hashInt(v)
+			} else {
+				h = hashBig(raw)
+			}
+		} else {
+			var f fate
+			if h, _, f = m.hash(key); f != known {
+				continue // NaN: its hash is its address
 			}
 		}
-		m.insert(slots, h, t)
-		if m.overworked() {
-			break
+		hashes = append(hashes, h)
+	}
+	m.hashes = hashes
+	if consecutive(hashes) {
+		return
+	}
+	size := 8
+	slots := m.emptied(size)
+	for n, full := 0, room(size, t.set); n < len(hashes) && !m.overworked(); {
+		n += m.insertAll(slots, hashes[n:min(full, len(hashes))], t)
+		if n < len(hashes) {
+			size = grown(n, t.set)
+			full = room(size, t.set)
+			slots = m.emptied(size)
+			m.insertAll(slots, hashes[:n], t)
 		}
 	}
-	return slots
 }
 
-// short reports whether an int is one of at most 32 bits: most keys are.
-func (m *machine) short(w word) bool {
-	op := m.data[w.ref()]
-	return op == opBinInt1 || op == opBinInt2 || op == opBinInt
+// room is how many keys a table takes before it grows.
+func room(size int, set bool) int {
+	if set {
+		return ((size-1)*3 + 4) / 5
+	}
+	return size * 2 / 3
 }
 
 // consecutive reports whether the hashes grow, and each is so small that it has a slot of its own at once: a table with n keys
@@ -154,13 +194,14 @@ func consecutive(hashes []uint64) bool {
 	return true
 }
 
-func emptied(slots []uint64, size int) []uint64 {
-	if cap(slots) < size {
-		return make([]uint64, size)
+// emptied are that many slots, each empty: 0.
+func (m *machine) emptied(size int) []uint8 {
+	if cap(m.slots) < size {
+		m.slots = make([]uint8, size)
 	}
-	slots = slots[:size]
-	clear(slots)
-	return slots
+	m.slots = m.slots[:size]
+	clear(m.slots)
+	return m.slots
 }
 
 // grown is the next size of a table with n keys: dictobject.c's GROWTH_RATE, setobject.c's set_add_entry.
@@ -179,34 +220,44 @@ func grown(n int, set bool) int {
 	return size
 }
 
-// insert is the probe sequence of dictobject.c (find_empty_slot) or setobject.c (set_add_entry). Each occupied slot that is met
-// costs a step; one with an equal hash costs a comparison of keys.
-func (m *machine) insert(slots []uint64, h uint64, t *table) {
-	if h == 0 {
-		h = ^uint64(0) // no hash of CPython's has this value
-	}
+// insertAll puts hashes into slots in their order. Of a hash a slot keeps seven bits, and 0 where it is empty.
+func (m *machine) insertAll(slots []uint8, hashes []uint64, t *table) int {
 	mask := uint64(len(slots) - 1)
-	i, perturb := h&mask, h
-	for {
-		run := 1
-		if t.set && i+9 <= mask {
-			run = 10
+	for _, h := range hashes {
+		mark := uint8(h*0x9e3779b97f4a7c15>>56) | 1
+		if i := h & mask; slots[i] == 0 {
+			slots[i] = mark
+		} else if m.insert(slots, h, mark, t); m.overworked() {
+			break
 		}
-		for j := range run {
-			s := &slots[i+uint64(j)]
-			if *s == 0 {
-				*s = h
+	}
+	return len(hashes)
+}
+
+// insert is the probe sequence of dictobject.c (find_empty_slot) or setobject.c (set_add_entry). Each occupied slot that is met
+// costs a step; one with an equal hash costs a comparison of keys, and so does one that only has the same mark.
+func (m *machine) insert(slots []uint8, h uint64, mark uint8, t *table) {
+	mask := uint64(len(slots) - 1)
+	i := h & mask
+	for perturb := h; !m.overworked(); {
+		probes := slots[i : i+1]
+		if t.set && i+linearProbes <= mask {
+			probes = slots[i : i+linearProbes+1]
+		}
+		for j, s := range probes {
+			if s == 0 {
+				probes[j] = mark
 				return
 			}
 			m.work++
-			if *s == h {
+			if s == mark {
 				m.work += t.maxCost
 			}
-		}
-		if m.overworked() {
-			return
 		}
 		perturb >>= 5
 		i = (i*5 + 1 + perturb) & mask
 	}
 }
+
+// linearProbes is LINEAR_PROBES of setobject.c.
+const linearProbes = 9

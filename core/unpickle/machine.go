@@ -21,16 +21,23 @@ type machine struct {
 
 	stack  []word
 	marks  []int
+	fence  int // height of the innermost mark, below which nothing may be popped; 0 without one
 	memo   []word
 	nodes  []node
 	items  []word
-	tables []table // keys of the dicts and sets whose hashes are replayed
+	tables []table  // keys of the dicts and sets that are hashed as CPython would
+	hashes []uint64 // of the table that is replayed
+	slots  []uint8  // of that table
 
 	globals []global // mode Objects
 	work    int64    // elements visited for hashing
 	at      int      // offset of the instruction that is running
 
+	frameEnd int   // of the last FRAME
+	ops      int64 // instructions, where they are counted
+
 	exceptions bool   // the root may be the rich form of an exception
+	general    bool   // nothing is run by quick: a test compares
 	trace      *trace // nil, but in a run that only looks for a value's path
 }
 
@@ -62,15 +69,23 @@ func ValidateWith(data []byte, buffers []Buffer, mode Mode, guard bool, limits L
 var machines = sync.Pool{New: func() any { return new(machine) }}
 
 // keepWords is how long a slice may be that is kept.
-const keepWords = 1 << 18
+const keepWords = 1 << 19
 
 // giveBack empties m for the next stream. Nothing of this one stays reachable.
 func (m *machine) giveBack() {
 	if cap(m.stack) > keepWords || cap(m.memo) > keepWords || cap(m.nodes) > keepWords/2 || cap(m.items) > keepWords {
 		return
 	}
+	total := 0
+	for _, t := range m.tables[:cap(m.tables)] {
+		total += cap(t.keys)
+	}
+	if total > keepWords {
+		m.tables = nil
+	}
 	*m = machine{
-		stack: m.stack[:0], marks: m.marks[:0], memo: m.memo[:0], nodes: m.nodes[:0], items: m.items[:0],
+		tables: m.tables[:0],
+		stack:  m.stack[:0], marks: m.marks[:0], memo: m.memo[:0], nodes: m.nodes[:0], items: m.items[:0], hashes: m.hashes[:0], slots: m.slots[:0],
 	}
 	machines.Put(m)
 }
@@ -110,15 +125,9 @@ func (m *machine) malformed(format string, args ...any) error {
 	return &MalformedError{Offset: m.at, What: fmt.Sprintf(format, args...)}
 }
 
-// fence is the stack height below which nothing may be popped: that of the innermost mark.
-func (m *machine) fence() int {
-	if len(m.marks) == 0 {
-		return 0
-	}
-	return m.marks[len(m.marks)-1]
-}
-
-// run executes the stream. The hot values live in locals; they are stored back before a method needs them.
+// run executes the stream. What most of a stream is made of is done here, with few locals, so that they stay in registers; the stack
+// is stored back before a method needs it. An argument is passed over without a look at whether it is there: that is for the
+// checkpoint, before the next instruction.
 func (m *machine) run() error {
 	data := m.data
 	if len(data) < 2 || data[0] != opProto {
@@ -127,158 +136,220 @@ func (m *machine) run() error {
 	if data[1] < lowestProtocol || data[1] > highestProtocol {
 		return m.malformed("protocol %d (accepted: %d to %d)", data[1], lowestProtocol, highestProtocol)
 	}
-	st, memo := m.stack, m.memo
-	maxStack, maxMemo, maxOps := m.lim.Stack, m.lim.Memo, m.lim.Opcodes
-	frameEnd := 0
-	pos := 2
-	for ops := int64(0); ; ops++ {
-		if pos >= len(data) {
-			m.at = len(data)
-			return m.malformed("no STOP instruction")
-		}
-		if len(st) > maxStack || ops > maxOps {
-			m.stack = st
-			if ops > maxOps {
-				return m.over("a stream of too many instructions", maxOps, "instructions")
+	st := m.stack
+	at, pos, checkpoint := 0, 2, 2
+	for {
+		if pos >= checkpoint {
+			m.stack, m.at = st, at
+			var err error
+			if checkpoint, err = m.checkpoint(pos); err != nil {
+				return err
 			}
-			return m.over("too wide", int64(maxStack), "values at one time")
 		}
-		at := pos
+		at = pos
 		op := data[pos]
 		pos++
 		switch op {
+		case opMemoize:
+			if len(st) <= m.fence {
+				m.at = at
+				return m.malformed("nothing to memoize")
+			}
+			m.memo = append(m.memo, st[len(st)-1])
+			continue
+		case opBinGet:
+			if pos >= len(data) {
+				return m.truncated(at)
+			}
+			i := int(data[pos])
+			if i >= len(m.memo) {
+				m.at = at
+				return m.malformed("a reference to memo entry %d of %d", i, len(m.memo))
+			}
+			pos++
+			st = append(st, m.referred(m.memo[i]))
+			continue
+		case opLongBinGet:
+			if pos+4 > len(data) {
+				return m.truncated(at)
+			}
+			i := binary.LittleEndian.Uint32(data[pos:])
+			if int64(i) >= int64(len(m.memo)) {
+				m.at = at
+				return m.malformed("a reference to memo entry %d of %d", i, len(m.memo))
+			}
+			pos += 4
+			st = append(st, m.referred(m.memo[i]))
+			continue
+		case opBinInt1:
+			pos++
+			st = append(st, pack(kindInt, at))
+			continue
+		case opBinInt2:
+			pos += 2
+			st = append(st, pack(kindInt, at))
+			continue
+		case opBinInt:
+			pos += 4
+			st = append(st, pack(kindInt, at))
+			continue
+		case opLong1:
+			if pos < len(data) && data[pos] <= 8 {
+				pos += 1 + int(data[pos])
+				st = append(st, pack(kindInt, at))
+				continue
+			}
+		case opBinFloat:
+			pos += 8
+			st = append(st, pack(kindFloat, at))
+			continue
+		case opNone:
+			st = append(st, pack(kindNone, at))
+			continue
+		case opNewTrue, opNewFalse:
+			st = append(st, pack(kindBool, at))
+			continue
 		case opShortBinUnicode:
 			if pos >= len(data) || pos+1+int(data[pos]) > len(data) {
 				return m.truncated(at)
 			}
 			n := int(data[pos])
-			if !validText(data[pos+1 : pos+1+n]) {
-				return m.badText(at)
+			pos++
+			if !shortASCII(data, pos, n) && !validText(data[pos:pos+n]) {
+				m.at = at
+				return m.malformed("text that is not UTF-8")
 			}
-			pos += 1 + n
+			pos += n
 			st = append(st, pack(kindStr, at))
-		case opMemoize:
-			if len(st) <= m.fence() || len(memo) >= maxMemo {
-				m.stack, m.memo, m.at = st, memo, at
-				return m.cannotMemoize()
+			if pos < checkpoint && data[pos] == opMemoize {
+				pos++
+				m.memo = append(m.memo, pack(kindStr, at))
 			}
-			memo = append(memo, st[len(st)-1])
-		case opBinInt1:
+			continue
+		case opShortBinBytes:
 			if pos >= len(data) {
 				return m.truncated(at)
 			}
-			pos++
-			st = append(st, pack(kindInt, at))
-		case opBinInt2:
-			if pos+2 > len(data) {
-				return m.truncated(at)
+			pos += 1 + int(data[pos])
+			st = append(st, pack(kindBytes, at))
+			if pos < checkpoint && data[pos] == opMemoize {
+				pos++
+				m.memo = append(m.memo, pack(kindBytes, at))
 			}
-			pos += 2
-			st = append(st, pack(kindInt, at))
-		case opBinInt:
-			if pos+4 > len(data) {
-				return m.truncated(at)
-			}
-			pos += 4
-			st = append(st, pack(kindInt, at))
-		case opBinFloat:
-			if pos+8 > len(data) {
-				return m.truncated(at)
-			}
-			pos += 8
-			st = append(st, pack(kindFloat, at))
-		case opNone:
-			st = append(st, pack(kindNone, at))
-		case opNewTrue, opNewFalse:
-			st = append(st, pack(kindBool, at))
-		case opBinGet, opLongBinGet:
-			size, i := 1, 0
-			if op == opLongBinGet {
-				size = 4
-			}
-			if pos+size > len(data) {
-				return m.truncated(at)
-			}
-			if i = int(data[pos]); size == 4 {
-				i = int(binary.LittleEndian.Uint32(data[pos:]))
-			}
-			pos += size
-			if i >= len(memo) {
-				m.at = at
-				return m.malformed("a reference to memo entry %d of %d", i, len(memo))
-			}
-			w := memo[i]
-			if w.kind() > lastScalar && w.kind() <= lastValue {
-				m.nodes[w.ref()].flags |= flagFrozen
-			}
-			st = append(st, w)
+			continue
 		case opMark:
 			if len(m.marks) > 2*m.lim.Depth+2 {
-				m.stack = st
 				return m.over("nested too deeply", int64(m.lim.Depth), "levels")
 			}
+			m.fence = len(st)
 			m.marks = append(m.marks, len(st))
-		case opEmptyList:
-			st = append(st, m.newNode(kindList))
-		case opEmptyDict:
-			st = append(st, m.newNode(kindDict))
+			continue
+		case opEmptyList, opEmptyDict:
+			k := kindList
+			if op == opEmptyDict {
+				k = kindDict
+			}
+			w := m.newNode(k)
+			st = append(st, w)
+			if pos < checkpoint && data[pos] == opMemoize {
+				pos++
+				m.memo = append(m.memo, w)
+			}
+			continue
 		case opEmptySet:
 			st = append(st, m.newNode(kindSet))
+			continue
 		case opEmptyTuple:
-			st = append(st, m.newNode(kindTuple))
-		case opFrame:
-			if pos+8 > len(data) {
-				return m.truncated(at)
-			}
-			size := binary.LittleEndian.Uint64(data[pos:])
-			pos += 8
-			m.at = at
-			if size > uint64(len(data)-pos) {
-				return m.malformed("a frame of %d bytes with %d left", size, len(data)-pos)
-			}
-			if at < frameEnd {
-				return m.malformed("a frame within a frame")
-			}
-			frameEnd = pos + int(size)
-		case opStop:
-			m.stack, m.memo, m.at = st, memo, at
-			return m.stop(pos)
-		default:
-			m.stack, m.memo, m.at = st, memo, at
-			m.trace.before(m, op)
-			next, err := m.counted(op, pos)
-			if err != nil {
-				return err
-			}
-			if next > 0 {
-				st = append(st, pack(countedKind(op), at))
-				pos = next
+			st = append(st, m.emptyTuple())
+			continue
+		case opTuple1, opTuple2, opTuple3, opTuple, opAppend, opAppends, opSetItem, opSetItems, opReduce:
+			if height, ok := m.quick(op, st); ok {
+				st = st[:height]
 				continue
 			}
-			if pos, err = m.compound(op, pos); err != nil {
-				return err
-			}
-			m.trace.after(m)
-			st, memo = m.stack, m.memo
+		case opBuild, opNewObj, opNewObjEx, opStackGlobal, opAddItems, opFrozenSet, opBinUnicode, opLong4, opFrame, opPop: // see below
+		case opStop:
+			m.stack, m.at = st, at
+			return m.stop(pos)
 		}
+		m.stack, m.at = st, at
+		next, err := m.step(op, pos)
+		if err != nil {
+			return err
+		}
+		st, pos = m.stack, next
 	}
+}
+
+// referred is the value of a memo entry that the stream refers to, which must not change any more.
+func (m *machine) referred(w word) word {
+	if k := w.kind(); k > lastScalar && k <= lastValue {
+		m.nodes[w.ref()].flags |= flagFrozen
+	}
+	return w
+}
+
+// checkpoint looks at everything that may run out before the instruction at pos, and returns up to where it cannot: an instruction
+// has at least a byte, and adds at most one value and one memo entry. Where instructions may run out, each is counted.
+func (m *machine) checkpoint(pos int) (next int, err error) {
+	size := len(m.data)
+	counted := int64(size) > m.lim.Opcodes
+	if counted {
+		m.ops++
+	}
+	switch {
+	case pos > size:
+		return 0, m.truncated(m.at)
+	case pos == size:
+		m.at = size
+		return 0, m.malformed("no STOP instruction")
+	case m.ops > m.lim.Opcodes+1:
+		return 0, m.over("a stream of too many instructions", m.lim.Opcodes, "instructions")
+	case len(m.stack) > m.lim.Stack:
+		return 0, m.over("too wide", int64(m.lim.Stack), "values at one time")
+	case len(m.memo) > m.lim.Memo:
+		return 0, m.over("a stream of too many memo entries", int64(m.lim.Memo), "entries")
+	case counted:
+		return pos + 1, nil
+	}
+	return min(size, pos+min(m.lim.Stack-len(m.stack), m.lim.Memo-len(m.memo))+1), nil
+}
+
+// step runs an instruction that is not worth a place in run. The machine's own fields are in force.
+func (m *machine) step(op byte, pos int) (next int, err error) {
+	m.trace.before(m, op)
+	if next, err = m.counted(op, pos); next > 0 || err != nil {
+		return next, err
+	}
+	if op == opFrame {
+		return m.frame(pos)
+	}
+	if next, err = m.compound(op, pos); err == nil {
+		m.trace.after(m)
+	}
+	return next, err
+}
+
+// frame runs FRAME, which says how many bytes belong together and does nothing.
+func (m *machine) frame(pos int) (next int, err error) {
+	if pos+8 > len(m.data) {
+		return 0, m.truncated(m.at)
+	}
+	size := binary.LittleEndian.Uint64(m.data[pos:])
+	pos += 8
+	if size > uint64(len(m.data)-pos) {
+		return 0, m.malformed("a frame of %d bytes with %d left", size, len(m.data)-pos)
+	}
+	if m.at < m.frameEnd {
+		return 0, m.malformed("a frame within a frame")
+	}
+	m.frameEnd = pos + int(size)
+	return pos, nil
 }
 
 func (m *machine) truncated(at int) error {
 	m.at = at
 	return m.malformed("the stream ends within an instruction")
-}
-
-func (m *machine) badText(at int) error {
-	m.at = at
-	return m.malformed("text that is not UTF-8")
-}
-
-func (m *machine) cannotMemoize() error {
-	if len(m.stack) <= m.fence() {
-		return m.malformed("nothing to memoize")
-	}
-	return m.over("a stream of too many memo entries", int64(m.lim.Memo), "entries")
 }
 
 // stop checks that the stream left exactly one finished value and ends here.

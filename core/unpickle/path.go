@@ -58,7 +58,7 @@ func (t *trace) before(m *machine, op byte) {
 	case t.index < len(m.stack):
 		t.word, t.found = m.stack[t.index], true
 	case countedKind(op) != 0:
-		t.word, t.found = pack(countedKind(op), m.at), true
+		t.word, t.found = countedWord(op, m.at), true
 	}
 }
 

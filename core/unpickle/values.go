@@ -58,6 +58,9 @@ const (
 	kindSpecialTup                  // a tuple that holds one of these
 )
 
+// longScalar marks a text, bytes or int whose instruction may hold more than 255 bytes: it costs more to hash than a step.
+const longScalar word = 1 << 8
+
 func (w word) kind() kind  { return kind(w) }
 func (w word) ref() uint32 { return uint32(w >> 32) }
 
@@ -67,7 +70,7 @@ func pack(k kind, ref int) word { return word(uint64(uint32(ref))<<32 | uint64(k
 type node struct {
 	start uint32 // tuple, leaf: first of its items in machine.items; small dict: of its key, value pairs
 	n     uint32 // items, or pairs of a dict, or members of a set
-	keys  int32  // dict, set: 1 + index in machine.tables, 0 none
+	keys  int32  // dict, set: 1 + index in machine.tables, 0 none; tuple: its expanded size, as far as that is below maxSize
 	depth uint16
 	kind  kind
 	flags uint8
@@ -76,7 +79,12 @@ type node struct {
 const (
 	flagFrozen uint8 = 1 << iota // referred to by a memo reference: must not change any more
 	flagAware                    // datetime, time: has a time zone
+	flagKnown                    // tuple: its hash can be computed by the sender, and needs no second look to be one
+	flagRandom                   // tuple: its hash depends on a secret
 )
+
+// maxSize is where the expanded size of a tuple stops to be counted: far above every budget.
+const maxSize = 1 << 30
 
 // smallDict is how many pairs a dict may have for its items to be kept (states of struct_time and UUID need them).
 const smallDict = 2
