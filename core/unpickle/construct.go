@@ -12,6 +12,9 @@ func (m *machine) stackGlobal() error {
 		return m.malformed("a class whose name is no text")
 	}
 	module, name := m.text(items[0]), m.text(items[1])
+	if len(module) > maxName || len(name) > maxName {
+		return m.malformed("a class whose name is %d bytes long", max(len(module), len(name)))
+	}
 	var buf [64]byte
 	key := append(append(append(buf[:0], module...), 0), name...)
 	i, listed := classIndex[string(key)]
@@ -26,15 +29,26 @@ func (m *machine) stackGlobal() error {
 	case listed:
 		m.stack = append(m.stack, pack(kindClass, i))
 	default:
-		if err := m.checkGlobal(string(module), string(name)); err != nil {
-			return err
+		i, known := m.globalIndex[string(key)]
+		if !known {
+			if err := m.checkGlobal(string(module), string(name)); err != nil {
+				return err
+			}
+			if m.globalIndex == nil {
+				m.globalIndex = map[string]int{}
+			}
+			i = len(m.globals)
+			m.globals = append(m.globals, global{string(module), string(name)})
+			m.globalIndex[string(key)] = i
 		}
-		m.globals = append(m.globals, global{string(module), string(name)})
 		m.trace.lookedUp(m, string(module), string(name))
-		m.stack = append(m.stack, pack(kindGlobal, len(m.globals)-1))
+		m.stack = append(m.stack, pack(kindGlobal, i))
 	}
 	return nil
 }
+
+// maxName is how long the name of a module or of a class may be.
+const maxName = 512
 
 // shownName is a dotted name for a message: the sender chose it.
 func shownName(module, name []byte) string {
@@ -195,6 +209,10 @@ func (m *machine) build() error {
 			number = pack(kindInt, 0)
 		} else if !ok {
 			return m.refuseAt(base, "a uuid.UUID", "in a form that CPython does not dump")
+		}
+		// What lies between its two instructions is looked through, which a stream may make long.
+		if m.work += int64(len(m.memo)) - int64(m.node(target).start); m.overworked() {
+			return m.over("UUIDs that would take too long to build", m.lim.HashWork, "steps")
 		}
 		m.finishUUID(base, number)
 		return nil

@@ -87,8 +87,16 @@ func hashDecimal(text []byte) (h uint64, cost int64, f fate) {
 	}
 	var x uint64
 	for _, part := range [2][]byte{d.whole, d.rest} {
-		for _, c := range part {
-			x = (mulMod(x, 10) + uint64(c-'0')) % hashMod
+		for len(part) > 0 {
+			n := min(len(part), 17)
+			v, scale := uint64(0), uint64(1)
+			for _, c := range part[:n] {
+				v, scale = v*10+uint64(c-'0'), scale*10
+			}
+			part = part[n:]
+			if x = mulMod(x, scale) + v; x >= hashMod {
+				x -= hashMod
+			}
 		}
 	}
 	exponent := d.exponent - int64(len(d.rest))
@@ -108,10 +116,14 @@ func hashDecimal(text []byte) (h uint64, cost int64, f fate) {
 // inverse10 is the number whose product with 10 is 1 modulo 2^61-1.
 const inverse10 = 2075258708292324556
 
+// mulMod is a*b modulo 2^61-1, for factors below that: what is above bit 61 counts once more at the bottom.
 func mulMod(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
-	_, r := bits.Div64(hi%hashMod, lo, hashMod)
-	return r
+	x := lo&hashMod + (lo>>hashBits | hi<<(64-hashBits))
+	if x >= hashMod {
+		x -= hashMod
+	}
+	return x
 }
 
 // momentParts are what an aware datetime's hash is made from: proleptic ordinal, second of the day, microsecond.

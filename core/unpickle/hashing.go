@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 )
 
 // fate says what is known of a key's hash.
@@ -39,7 +40,7 @@ func (m *machine) hash(w word) (h uint64, cost int64, f fate) {
 		return 0, 1, random
 	case kindPath:
 		for _, part := range m.args(w) {
-			m.work += m.reading(part)
+			m.work += 1 + m.reading(part)
 		}
 		return 0, 1, random
 	case kindEllipsis, kindDate, kindAddress:
@@ -113,7 +114,8 @@ func (m *machine) hashTuple(items []word) (h uint64, cost int64, f fate) {
 
 func (m *machine) hashFrozenSet(items []word) (h uint64, cost int64, f fate) {
 	cost, f = 1, known
-	seen := make(map[uint64]struct{}, len(items))
+	members := make([]uint64, 0, len(items))
+	m.work += 7 * int64(len(items)) // they are sorted below
 	for _, w := range items {
 		e, c, ef := m.hash(w)
 		cost += c
@@ -127,11 +129,11 @@ func (m *machine) hashFrozenSet(items []word) (h uint64, cost int64, f fate) {
 		case ef == chosen && f == known:
 			f = chosen
 		}
-		if _, twice := seen[e]; twice && f == known {
-			f = chosen // perhaps the same member twice: not worth telling apart
-		}
-		seen[e] = struct{}{}
+		members = append(members, e)
 		h ^= ((e ^ 89869747) ^ (e << 16)) * 3644798167
+	}
+	if f == known && twice(members) {
+		f = chosen // perhaps the same member twice: not worth telling apart
 	}
 	// The empty slots of CPython's table are folded in twice or not at all: they cancel out.
 	h ^= uint64(len(items)+1) * 1927868237
@@ -141,6 +143,17 @@ func (m *machine) hashFrozenSet(items []word) (h uint64, cost int64, f fate) {
 		h = 590923713
 	}
 	return h, cost, f
+}
+
+// twice reports whether two of the hashes are equal. It sorts them.
+func twice(hashes []uint64) bool {
+	slices.Sort(hashes)
+	for i, h := range hashes {
+		if i > 0 && h == hashes[i-1] {
+			return true
+		}
+	}
+	return false
 }
 
 // hashMoment is for datetime and time: naive ones hash their bytes with the secret, aware ones their distance from UTC.
@@ -191,7 +204,9 @@ func (m *machine) hashNumber(w word) (h uint64, cost int64, f fate) {
 		}
 		return h, 2, known
 	case kindDecimal:
-		return hashDecimal(m.text(a[0]))
+		h, cost, f = hashDecimal(m.text(a[0]))
+		m.work += cost
+		return h, cost, f
 	default: // Fraction
 		n, d := m.bigInt(a[0]), m.bigInt(a[1])
 		m.work += 8 + int64(n.BitLen()+d.BitLen())/8
@@ -253,15 +268,21 @@ func hashBig(raw []byte) uint64 {
 	negative := len(raw) > 0 && raw[len(raw)-1]&0x80 != 0
 	var x, carry uint64 = 0, 1
 	shift := uint(0)
-	for _, c := range raw {
-		v := uint64(c)
-		if negative { // two's complement magnitude, byte by byte
-			v = uint64(^c) + carry
-			carry = v >> 8
-			v &= 0xff
+	for len(raw) > 0 {
+		var part [8]byte // as a little-endian number of 56 bits
+		n := copy(part[:7], raw)
+		raw = raw[n:]
+		v := binary.LittleEndian.Uint64(part[:])
+		if negative { // the magnitude: every bit turned, plus one; there are none beyond the end
+			bits := uint(8 * n)
+			v = (^v & (1<<bits - 1)) + carry
+			carry = v >> bits
+			v &= 1<<bits - 1
 		}
-		x = (x + rotate61(v, shift)) % hashMod
-		shift = (shift + 8) % hashBits
+		if x += rotate61(v, shift); x >= hashMod {
+			x -= hashMod
+		}
+		shift = (shift + 56) % hashBits
 	}
 	return signed(x, negative)
 }

@@ -56,7 +56,7 @@ func (m *machine) countKeys(w word, items []word, step int) (at int, f fate) {
 		case k == kindTuple && m.nodes[key.ref()].flags&(flagKnown|flagRandom) != 0:
 			n := &m.nodes[key.ref()]
 			cost = int64(n.keys)
-			m.work += cost
+			m.work += min(cost, m.workLimit()+1)
 			if n.flags&flagRandom != 0 {
 				f = random
 			}

@@ -29,9 +29,10 @@ type machine struct {
 	hashes []uint64 // of the table that is replayed
 	slots  []uint8  // of that table
 
-	globals []global // mode Objects
-	work    int64    // elements visited for hashing
-	at      int      // offset of the instruction that is running
+	globals     []global // mode Objects
+	globalIndex map[string]int
+	work        int64 // elements visited for hashing
+	at          int   // offset of the instruction that is running
 
 	frameEnd int   // of the last FRAME
 	ops      int64 // instructions, where they are counted
