@@ -11,6 +11,7 @@ from time import monotonic
 
 from . import _core
 from ._exceptions import RestrictedUnpicklingError, SandBoxError, SandBoxProtocolError, SandBoxTimeoutError
+from ._telemetry import TRACE, current
 from ._wire import CANCELLED, CHUNK, EXCEPTION, INTERNAL, LOG, RESULT, STDERR, STDOUT, TASK
 
 TYPE_CHECKING = False
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 def payload_of(module: str, qualname: str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str = "") -> bytes:
     """What a CALL carries. An argument that cannot be pickled is named in the error."""
     try:
+        if TRACE in sys.modules and (span := current()) is not None:
+            return dumps((module, qualname, args, kwargs, span), 5)
         return dumps((module, qualname, args, kwargs), 5)
     except Exception as exc:
         args, kwargs = _given(module, qualname, args, kwargs)

@@ -7,13 +7,13 @@ only once the program itself has loaded ``logging``: the sandbox imports nothing
 from __future__ import annotations
 
 import sys
-from _frozen_importlib import ModuleSpec
+
+from ._watch import Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
-    from types import ModuleType
     from typing import Any
 
 MAX_TEXT = 64 * 1024
@@ -45,11 +45,11 @@ class Forwarder:
         self._send = send
         self._level = level
         self._installed = False
-        self._finder: Any = _Finder(self)
+        self._watch = Watch("logging", self.install)
 
     def watch(self) -> None:
         """Install as soon as the program loads ``logging``, so that no record of its first lines is missed."""
-        sys.meta_path.insert(0, self._finder)
+        self._watch.begin()
 
     def install(self) -> None:
         """Add the handler, once the program has loaded ``logging``."""
@@ -59,8 +59,7 @@ class Forwarder:
         if logging is None or not hasattr(logging, "Handler") or not hasattr(logging, "root"):
             return
         self._installed = True
-        if self._finder in sys.meta_path:
-            sys.meta_path.remove(self._finder)
+        self._watch.end()
         forwarder = self
 
         class SandboxHandler(logging.Handler):  # type: ignore[misc,name-defined]
@@ -82,42 +81,6 @@ class Forwarder:
             formatter = sys.modules["logging"].Formatter()
             fields["exc_text"] = formatter.formatException(record.exc_info)[:MAX_TEXT]
         self._send({name: value for name, value in fields.items() if value is not None})
-
-
-class _Finder:
-    """Sees the first import of ``logging``: lets it be imported as ever, then installs the forwarder."""
-
-    def __init__(self, forwarder: Forwarder) -> None:
-        self._forwarder = forwarder
-        self._busy = False
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != "logging" or self._busy:
-            return None
-        self._busy = True
-        try:
-            # Found by the finders after this one; the lock of an import may be taken again by its own thread.
-            module = __import__(name)
-        finally:
-            self._busy = False
-        self._forwarder.install()
-        loader: Any = _Loaded(module, module.__spec__)
-        module.__spec__ = None  # importlib would take it, and load the module a second time
-        return ModuleSpec(name, loader)
-
-
-class _Loaded:
-    """The loader of a module that is loaded already."""
-
-    def __init__(self, module: ModuleType, spec: object) -> None:
-        self._module = module
-        self._spec = spec
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return self._module
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__spec__"] = self._spec  # importlib has put ours there
 
 
 def handle(fields: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from _pickle import dumps, loads
 from _thread import allocate_lock, get_ident, start_new_thread
-from contextvars import Context
+from contextvars import Context, copy_context
 from posix import _exit, register_at_fork
 from types import CoroutineType
 
@@ -22,6 +22,7 @@ from ._logs import Forwarder
 from ._pickling import SMALL, pickled
 from ._registry import imported, registered
 from ._streams import Outlet, outlet
+from ._telemetry import enter
 from ._wire import CALL, CANCEL, CANCELLED, CHUNK, EXCEPTION, INTERNAL, RESULT, TASK
 
 TYPE_CHECKING = False
@@ -145,9 +146,11 @@ class Server:
                 install(payload)
                 self.succeed(call, None)
                 return
-            module, call.name, args, kwargs = loads(payload)
+            module, call.name, args, kwargs, *span = loads(payload)
             function: Any = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
             self.forwarder.install()
+            if span:
+                enter(span[0])
             value = function(*args, **kwargs)
             if type(value) is CoroutineType:
                 self.loop.start(self, call, value)
@@ -248,10 +251,8 @@ class LoopThread:
         self.tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any]) -> None:
-        context = Context()
-        context.run(outlet.set, call.outlet)
-        context.run(_guard.enter, call.record)
-        self._ensure().call_soon_threadsafe(self._begin, server, call, coroutine, context)
+        # The call's own context, in which the coroutine was made: its output, its denials, its span.
+        self._ensure().call_soon_threadsafe(self._begin, server, call, coroutine, copy_context())
 
     def cancel(self, call: Call) -> None:
         loop = self.loop
