@@ -84,6 +84,7 @@ class Asked:
     def __bool__(self):
         show(lambda: io.FileIO("out").read())
         return True
+    def __index__(self): return int(bool(self))  # what 3.11 asks
 show(lambda: io.FileIO("out", closefd=Asked(), opener=lambda p, f: io.FileIO(p).detach()).read())
 class Path:
     n = 0

@@ -422,6 +422,16 @@ static int database_event(PyObject *database, const char *event) {
     return rc;
 }
 
+/* Longer than the kernel takes any path: of two, whichever it is, that is the first thing that the call finds out. */
+static bool too_long(PyObject *path) {
+    bool text = PyUnicode_CheckExact(path), ascii = text && PyUnicode_IS_COMPACT_ASCII(path);
+    if (text && !ascii) /* each letter is a byte or more */
+        return PyUnicode_GET_LENGTH(path) >= PATH_MAX && PyUnicode_FindChar(path, 0, 0, PyUnicode_GET_LENGTH(path), 1) == -1;
+    if (!text && !PyBytes_CheckExact(path))
+        return false;
+    return strlen(ascii ? (const char *)PyUnicode_1BYTE_DATA(path) : PyBytes_AS_STRING(path)) >= PATH_MAX;
+}
+
 /* spec: words like "r0", "w0d2", "l1d3": what is needed of the path in that argument, and where its dir_fd stands.
  * r read, w write (of a name: its last link is not followed), l metadata of the name itself, s metadata. */
 int psb_file_event(const char *spec, const char *event, PyObject *args) {
@@ -434,6 +444,8 @@ int psb_file_event(const char *spec, const char *event, PyObject *args) {
     if (strcmp(spec, "database") == 0)
         return PyTuple_GET_SIZE(args) ? database_event(PyTuple_GET_ITEM(args, 0), event) : 0;
     Py_ssize_t count = PyTuple_GET_SIZE(args);
+    if (strlen(spec) > 4 && count >= 2 && (too_long(PyTuple_GET_ITEM(args, 0)) || too_long(PyTuple_GET_ITEM(args, 1))))
+        return 0;
     while (*spec) {
         char what = *spec++;
         Py_ssize_t at = *spec ? *spec++ - '0' : 0;

@@ -7,6 +7,7 @@
  */
 #include "guard.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { FILE_, MODE, CLOSEFD, OPENER, PARAMETERS };
@@ -29,7 +30,13 @@ static bool arguments(PyObject *args, PyObject *kwargs, PyObject *value[PARAMETE
             return false;
         value[i] = item;
     }
-    return value[FILE_] && (!value[MODE] || PyUnicode_Check(value[MODE]));
+    if (!value[FILE_] || (value[MODE] && !PyUnicode_Check(value[MODE])))
+        return false;
+    Py_ssize_t length = 0;
+    const char *mode = value[MODE] ? PyUnicode_AsUTF8AndSize(value[MODE], &length) : "";
+    bool possible = mode && strlen(mode) == (size_t)length;
+    PyErr_Clear();
+    return possible;
 }
 
 /* What the original shall get: a new reference, or NULL with an exception. */
@@ -65,13 +72,32 @@ static int name_given(PyObject *self, PyObject *used, PyObject *given, int rc) {
     return rc;
 }
 
+/* closefd as this version takes it: 1, 0, or -1 with an exception. */
+static int truth(PyObject *o) {
+#if PY_VERSION_HEX < 0x030C0000
+    PyObject *number = PyNumber_Index(o);
+    int overflow = 0;
+    long value = number ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+    Py_XDECREF(number);
+    if (!number)
+        return -1;
+    if (overflow || value > INT_MAX || value < INT_MIN) {
+        PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
+        return -1;
+    }
+    return value != 0;
+#else
+    return PyObject_IsTrue(o);
+#endif
+}
+
 static int file_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     PyObject *value[PARAMETERS];
     if (!psb.enforce || !arguments(args, kwargs, value)) /* then the event has no mark */
         return original_init(self, args, kwargs);
     for (int i = 0; i < PARAMETERS; i++)
         Py_XINCREF(value[i]); /* Python code runs from here on, and kwargs may be the program's own */
-    int closefd = value[CLOSEFD] ? PyObject_IsTrue(value[CLOSEFD]) : 1, rc = -1;
+    int closefd = value[CLOSEFD] ? truth(value[CLOSEFD]) : 1, rc = -1;
     PyObject *used = closefd < 0 ? NULL : once(value[FILE_]);
     PyObject *mode = value[MODE] ? PyUnicode_FromObject(value[MODE]) : PyUnicode_FromString("r");
     PyObject *opener = value[OPENER] ? value[OPENER] : Py_None, *plain = NULL;

@@ -256,6 +256,8 @@ PyObject *psb_import_call(PSB_CALL) {
     Py_XDECREF(index);
     if (overflow || level > INT_MAX || level < INT_MIN)
         PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
+    if (!PyErr_Occurred() && !level && !PyUnicode_CheckExact(got[0]) && PyUnicode_GET_LENGTH(got[0]))
+        PyObject_Hash(got[0]); /* sys.modules would be asked for it: what that raises is raised */
     PyObject *written = PyErr_Occurred() ? NULL : PyUnicode_FromObject(got[0]);
     if (!written)
         return NULL;

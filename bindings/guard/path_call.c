@@ -88,23 +88,71 @@ static bool exact(copied *c, Py_ssize_t at, bool truth) {
     return !PyIndex_Check(o) || put(c, at, PyNumber_Index(o));
 }
 
+/* Keywords in the order in which every one of these functions has its parameters: the originals convert them so, however the
+ * caller wrote them, and of several mistakes name the first. */
+static const char *const IN_ORDER[] = {"path", "flags", "mode", "device", "dir_fd", "effective_ids", "follow_symlinks", NULL};
+
+static Py_ssize_t in_order(Py_ssize_t n, PyObject *kwnames, Py_ssize_t order[]) {
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        order[count++] = i;
+    for (const char *const *name = IN_ORDER; *name; name++) {
+        Py_ssize_t at = place(n, kwnames, -1, *name);
+        if (at >= 0)
+            order[count++] = at;
+    }
+    return count; /* a keyword of another name is refused by the original before it looks at any argument */
+}
+
+/* Will the original refuse this exact argument whatever the others are? Then it shall be the one that says so, before another
+ * argument is asked anything. */
+static bool hopeless(PyObject *o, bool path, bool wide) {
+    if (PyLong_CheckExact(o) && !wide) {
+        int overflow;
+        long value = PyLong_AsLongAndOverflow(o, &overflow);
+        return overflow || value > INT_MAX || value < INT_MIN;
+    }
+    if (!path || !(PyUnicode_CheckExact(o) || PyBytes_CheckExact(o)))
+        return false;
+    PyObject *bytes = PyUnicode_Check(o) ? PyUnicode_EncodeFSDefault(o) : Py_NewRef(o);
+    bool impossible = bytes ? strlen(PyBytes_AS_STRING(bytes)) != (size_t)PyBytes_GET_SIZE(bytes)
+                            : PyErr_ExceptionMatches(PyExc_UnicodeError); /* not for want of memory: it may be there for the call */
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    return impossible;
+}
+
 /* Every argument, again until a round finds nothing more to ask: then no code of the program's runs between the verdict and
- * the call, which could make a path of what was none, or lead a descriptor or the working directory elsewhere. *odd: the first
- * argument is no path, and the original says so before it looks at another. */
-static bool all_exact(const psb_door *door, copied *c, Py_ssize_t n, PyObject *kwnames, Py_ssize_t total, bool *odd) {
+ * the call, which could make a path of what was none, or lead a descriptor or the working directory elsewhere. *odd: the call
+ * cannot succeed, and the original says why. */
+static bool all_exact(const psb_door *door, copied *c, Py_ssize_t n, PyObject *kwnames, bool *odd) {
     Py_ssize_t path = path_place(door, n, kwnames), follow = place(n, kwnames, -1, "follow_symlinks"),
-               effective = place(n, kwnames, -1, "effective_ids");
-    bool numbers = door->spec[0] != 'n' && strcmp(door->name, "pathconf") != 0; /* these take an exact number or name, or ask no more */
+               effective = place(n, kwnames, -1, "effective_ids"), order[ARGUMENTS_MAX], count = in_order(n, kwnames, order),
+               device = strcmp(door->name, "mknod") == 0 ? place(n, kwnames, 2, "device") : -1;
+    bool ints = strstr(door->spec, "d="), database = door->spec[0] == 'n';
+    bool numbers = !database && strcmp(door->name, "pathconf") != 0; /* these take an exact number or name, or ask no more; so does a device */
     for (int rounds = 0; rounds < 8; rounds++) {
         c->changed = false;
-        if (path >= 0 && !put(c, path, psb_plain_path(door, c->args[path])))
+        if (database && path >= 0 && !put(c, path, psb_plain_path(door, c->args[path])))
             return false;
-        *odd = path == 0 && !is_path(c->args[path]);
-        if (*odd && !c->changed)
-            return true;
-        for (Py_ssize_t i = 0; numbers && i < total; i++)
-            if (i != path && !exact(c, i, i == follow || i == effective))
+        for (Py_ssize_t k = 0; !database && k < count; k++) {
+            Py_ssize_t i = order[k];
+            if (i == path) {
+                if (!put(c, path, psb_plain_path(door, c->args[path])))
+                    return false;
+                *odd = i == 0 && !is_path(c->args[path]);
+                if (*odd && !c->changed)
+                    return true;
+            } else if (numbers && (i != device || PY_VERSION_HEX >= 0x030E0000) && !exact(c, i, i == follow || i == effective)) {
                 return false;
+            }
+            /* of what is no path only flags, modes and folders are C ints; any number is a truth */
+            bool wide = i != path && (!ints || i == follow || i == effective || i == device);
+            if ((i == path || numbers) && hopeless(c->args[i], i == path, wide)) {
+                *odd = true;
+                return true;
+            }
+        }
         if (!c->changed)
             return true;
     }
@@ -187,7 +235,7 @@ PyObject *psb_call_file(PSB_CALL) {
         return psb_call_original(original, args, n, NULL); /* os.open of a plain path: its event says all there is */
     copied c = {.changed = false};
     memcpy(c.args, args, sizeof(PyObject *) * (size_t)total);
-    bool odd = false, opens = false, ok = all_exact(door, &c, n, kwnames, total, &odd), refused = false;
+    bool odd = false, opens = false, ok = all_exact(door, &c, n, kwnames, &odd), refused = false;
     Py_ssize_t at_path = path_place(door, n, kwnames);
     if (ok && !odd && at_path >= 0 && strcmp(door->name, "access") == 0 && !has_mode(&c, n, kwnames))
         ok = put(&c, at_path, PyUnicode_New(0, 0)); /* it says so of itself, whatever the path */

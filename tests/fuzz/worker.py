@@ -114,6 +114,8 @@ def arguments(r: random.Random, names: tuple[str, ...]) -> tuple[list[object], d
         return [], by_name
     args: list[object] = []
     kwargs: dict[str, object] = {}
+    if zoo.CALL is os.pathconf:  # no descriptor is a null pointer to CPython, and glibc reads it
+        return [zoo.path(r), *([zoo.value(r)] if r.random() < 0.9 else [])], {}
     for at, name in enumerate(names):
         if at and r.random() < 0.5:
             continue
@@ -230,7 +232,8 @@ def main(group: str, seed: int, seconds: float, cases: int, secret: str, facts: 
     functions = file_functions() if group == "paths" else sensitive_functions(known["targets"]) if group == "calls" else []
     events = known["events"]
     end = time.monotonic() + seconds
-    descriptors = {int(name) for name in os.listdir("/proc/self/fd")} | {saved[0]}
+    listed = {int(name) for name in os.listdir("/proc/self/fd")}
+    descriptors = {fd for fd in listed if os.path.lexists(f"/proc/self/fd/{fd}")} | {saved[0]}  # not the list's own
     for case in range(cases):
         if time.monotonic() > end:
             break
@@ -259,6 +262,7 @@ def main(group: str, seed: int, seconds: float, cases: int, secret: str, facts: 
             tree()
             if bare:
                 keep_secret(known["present"])
+                os.fchmod(saved[0], 0o644)  # standard input is the program's without a sandbox, and is not exposed in one
             for fd in range(3, 64):  # what the case left open
                 if fd not in descriptors:
                     with contextlib.suppress(OSError):
