@@ -179,7 +179,7 @@ def exception(descriptor: str | None, rich: bytes | None) -> BaseException:
         fields = from_json(descriptor or "")
         if isinstance(fields, dict):
             return rebuild(fields, rich)
-    except (ValueError, RecursionError):
+    except Exception:  # of a class whose instances cannot even be made
         pass
     return SandBoxProtocolError("the sandboxed call failed, and its account of how cannot be read")
 

@@ -32,6 +32,22 @@ MAX_RICH = 64 * 1024
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple, set, frozenset)
+#: Value types of the standard library that the application accepts in a rich form (core/unpickle), by their modules.
+_VALUES = {
+    "datetime": {"date", "datetime", "time", "timedelta", "timezone"},
+    "decimal": {"Decimal"},
+    "fractions": {"Fraction"},
+    "ipaddress": {"IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"},
+    "pathlib": {"PosixPath", "PurePosixPath", "PureWindowsPath"},
+    "pathlib._local": {"PosixPath", "PurePosixPath", "PureWindowsPath"},  # 3.13
+    "uuid": {"UUID"},
+    "zoneinfo": {"ZoneInfo"},
+}
+# What a program's class may have covered up.
+_TRACEBACK, _CAUSE, _CONTEXT, _SUPPRESS = (
+    BaseException.__dict__[name].__get__ for name in ("__traceback__", "__cause__", "__context__", "__suppress_context__")
+)
+_GROUP = BaseExceptionGroup.__dict__["exceptions"].__get__
 #: Folder of this package: its own frames are left out of tracebacks.
 _OURS = __file__.rpartition("/")[0] + "/"
 
@@ -50,27 +66,27 @@ class Describer:
         self.nodes += 1
         self.seen.add(id(exc))
         kind = type(exc)
-        module = kind.__module__
+        module, qualname = (str(type.__dict__[name].__get__(kind)) for name in ("__module__", "__qualname__"))
         records: list[Any] = []
         for name in ("denials", "__sandbox_denials__"):  # _exceptions.CARRIED
-            own = getattr(exc, name, None)
+            own = _attribute(exc, name)
             if isinstance(own, (list, tuple)):
                 records += [record for record in own[:MAX_DENIALS] if record not in records][: MAX_DENIALS - len(records)]
         more = [record for record in denials or () if record not in records]
         records += more[max(0, len(more) + len(records) - MAX_DENIALS) :]  # the newest tell best why it failed
-        notes = getattr(exc, "__notes__", ())
-        group = exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
+        notes = _attribute(exc, "__notes__")
+        group = _GROUP(exc) if issubclass(kind, BaseExceptionGroup) else ()
         return {
-            "module": "__main__" if module == "__mp_main__" else self.text(str(module), 1024),
-            "qualname": self.text(kind.__qualname__, 1024),
+            "module": "__main__" if module == "__mp_main__" else self.text(module, 1024),
+            "qualname": self.text(qualname, 1024),
             "message": self.text(text_of(exc)),
-            "base": not isinstance(exc, Exception),
-            "frames": self.frames(exc.__traceback__),
+            "base": not issubclass(kind, Exception),
+            "frames": self.frames(_TRACEBACK(exc)),
             "denials": [record for record in records if isinstance(record, dict)],
-            "notes": [self.text(str(note), 4096) for note in notes[:16]] if isinstance(notes, list) else [],
-            "cause": self.linked(exc.__cause__, depth + 1),
-            "context": self.linked(exc.__context__, depth + 1),
-            "suppress": exc.__suppress_context__,
+            "notes": [self.text(text_of(note), 4096) for note in notes[:16]] if type(notes) is list else [],
+            "cause": self.linked(_CAUSE(exc), depth + 1),
+            "context": self.linked(_CONTEXT(exc), depth + 1),
+            "suppress": _SUPPRESS(exc),
             "exceptions": [part for part in (self.linked(e, depth + 2) for e in group[:MAX_GROUP]) if part],
         }
 
@@ -134,11 +150,19 @@ class SourceReader:
         return lines[number - 1].decode("utf-8", "replace").strip()
 
 
-def text_of(exc: BaseException) -> str:
+def text_of(value: object) -> str:
     try:
-        return str(exc)
+        return str(value)
     except BaseException:
-        return f"<the text of this {type(exc).__qualname__} cannot be had>"
+        return f"<the text of this {type.__dict__['__qualname__'].__get__(type(value))} cannot be had>"
+
+
+def _attribute(exc: BaseException, name: str) -> Any:
+    """An attribute that a program may have set, and guarded."""
+    try:
+        return getattr(exc, name, None)
+    except BaseException:
+        return None
 
 
 def clip(text: str, limit: int = MAX_TEXT) -> str:
@@ -189,9 +213,9 @@ def builtin_base(kind: type[BaseException]) -> type[BaseException]:
 
 
 def is_data(value: object, depth: int = 0) -> bool:
-    """Whether ``value`` is made of builtin values alone (exact types, no cycle, bounded)."""
+    """Whether ``value`` is made of plain values alone (exact types, no cycle, bounded). The application looks again."""
     kind = type(value)
-    if kind in _ATOMS:
+    if kind in _ATOMS or kind.__qualname__ in _VALUES.get(kind.__module__, ()):
         return True
     if depth > 8:
         return False

@@ -47,9 +47,16 @@ class _Objects(Unpickler):
         self._data = data
         self._buffers = len(buffers)
         self._guarded = guarded
+        self._found: dict[tuple[str, str], Any] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         """What a name of the stream stands for in this process."""
+        found = self._found.get((module, name), _NOTHING)
+        if found is _NOTHING:
+            found = self._found[module, name] = self._look_up(module, name)
+        return found
+
+    def _look_up(self, module: str, name: str) -> Any:
         # The sandbox loads the main file under that name (_main_module).
         found = _resolve("__main__" if module == "__mp_main__" else module, name)
         listed, why = _judge(module, name, found)

@@ -25,6 +25,8 @@ MAX_SHOWN_LINE = 20_000
 #: Files of sandboxes that linecache remembers at a time.
 MAX_FILES = 64
 
+#: The attributes of an exception, whatever its class makes of ``__dict__`` and ``__getattribute__``.
+_space: Any = BaseException.__dict__["__dict__"].__get__
 _TEMPLATE = compile("raise __psb__", "<sandbox>", "exec")
 #: Where it raises: its last instruction. An offset that no instruction has makes IPython's tracebacks look for one for ever.
 _RAISES = len(_TEMPLATE.co_code) - 2
@@ -60,7 +62,7 @@ def _build(descriptor: dict[str, Any], values: tuple[tuple[Any, ...], dict[str, 
     if isinstance(exc, SandBoxError):
         _word(exc, records)
     if records:
-        exc.__dict__["denials" if isinstance(exc, SandBoxError) else CARRIED] = records
+        _space(exc)["denials" if isinstance(exc, SandBoxError) else CARRIED] = records
     for note in _list(descriptor, "notes"):
         if isinstance(note, str):
             BaseException.add_note(exc, note)
@@ -81,7 +83,7 @@ def _word(exc: SandBoxError, records: list[dict[str, Any]]) -> None:
 
     What the records say was said by this side's engine (core/transport/vouch.go); attributes are the child's own words.
     """
-    own = exc.__dict__
+    own = _space(exc)
     text = own.pop("text", None)
     own.pop("rule", None)
     own.pop("add", None)
@@ -155,9 +157,9 @@ def _of_class(
     else:
         return SandBoxProtocolError(f"the sandboxed call raised {kind.__module__}.{kind.__qualname__}: {message}")
     if not attempt and args:  # made without arguments, which it had
-        exc.args = (message,)
+        BaseException.__dict__["args"].__set__(exc, (message,))
     for name, value in attributes.items():
-        if type(name) is str and not name.startswith("__") and name != "denials":
+        if type(name) is str and not name.startswith("__") and name not in ("args", "denials"):
             _set(exc, name, value)
     try:
         str(exc)
@@ -201,7 +203,7 @@ def _set(exc: BaseException, name: str, value: Any) -> None:
             return
         if hasattr(type(owned), "__get__") or callable(owned):
             return
-    exc.__dict__[name] = value
+    _space(exc)[name] = value
 
 
 def _traceback(frames: list[Any]) -> TracebackType | None:

@@ -154,3 +154,87 @@ def stream(data: bytes) -> Any:
     honest = serve.pickled
     serve.pickled = lambda value: (value.stream, []) if type(value) is Raw else honest(value)  # type: ignore[attr-defined]
     return Raw(data)
+
+
+class Hostile(Exception):
+    """Answers nothing that it is asked."""
+
+    def __init__(self, *args: Any) -> None:
+        MADE.append("Hostile")
+        super().__init__(*args)
+
+    def refuse(self, *args: Any) -> Any:
+        raise RuntimeError("not this")
+
+    __reduce__ = __reduce_ex__ = __repr__ = __str__ = __getattribute__ = __setattr__ = refuse  # type: ignore[assignment]
+    args = __cause__ = __context__ = __traceback__ = __notes__ = __dict__ = property(refuse)  # type: ignore[assignment]
+
+
+class Mute:
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class Liar(Exception):
+    """Says that it is of another class."""
+
+    __class__ = KeyboardInterrupt  # type: ignore[assignment]
+
+
+class Outer2(Exception):
+    class Inner(Exception):
+        pass
+
+
+def with_notes(exc: Exception, *notes: Any) -> Exception:
+    exc.__notes__ = list(notes)
+    return exc
+
+
+RAISED: dict[str, Any] = {
+    "hostile": lambda: Hostile("text", 7),
+    "hostile in a group": lambda: ExceptionGroup("g", [ValueError("first"), Hostile("x"), KeyError("last")]),
+    "notes that cannot be said": lambda: with_notes(ValueError("v"), "one", Mute(), "three"),
+    "a liar": lambda: Liar("l"),
+    "nested": lambda: Outer2.Inner("in"),
+    "an argument that is no data": lambda: ValueError(Mute()),
+}
+
+
+@sandbox
+def throw(name: str) -> None:
+    raise RAISED[name]()
+
+
+@sandbox
+def throw_from(name: str, cause: str) -> None:
+    try:
+        raise RAISED[cause]()
+    except Exception as exc:
+        raise RAISED[name]() from exc
+
+
+@sandbox
+def forge(descriptor: dict[str, Any], rich: bytes | None) -> None:
+    """Sends an account of an exception that no honest child would give."""
+    import pysandboxes._serve as serve
+
+    honest = serve.Describer.describe, serve.rich_form
+    told = {
+        "message": "m",
+        "base": False,
+        "frames": [],
+        "denials": [],
+        "notes": [],
+        "cause": None,
+        "context": None,
+        **descriptor,
+    }
+
+    def describe(self: Any, exc: BaseException, denials: Any = None, depth: int = 0) -> dict[str, Any]:
+        serve.Describer.describe, serve.rich_form = honest  # type: ignore[method-assign]
+        return {"module": "builtins", "qualname": "ValueError", "suppress": False, "exceptions": [], **told}
+
+    serve.Describer.describe = describe  # type: ignore[method-assign]
+    serve.rich_form = lambda exc: rich
+    raise ValueError

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import datetime
+import decimal
 import io
 import linecache
 import pickle
 import sys
 import traceback
+import uuid
 import zoneinfo
+from pathlib import Path
 from typing import Any
 
 import api_targets
@@ -48,6 +52,8 @@ def described(**fields: Any) -> dict[str, Any]:
         SyntaxError("bad", ("f.py", 1, 2, "x y", 1, 3)),
         ImportError("no", name="n", path="p"),
         StopIteration(5),
+        ValueError(datetime.date(2024, 1, 2), [decimal.Decimal("1.5"), uuid.UUID(int=3), Path("/a")]),
+        FileNotFoundError(2, "No such file or directory", Path("/nowhere")),
         api_targets.OwnOSError(13, "denied", "/x"),
         pysandboxes.RuleFileNotFoundError(2, "No such file or directory", "/etc/passwd"),
         pysandboxes.ConfigSyntaxError("file:1: bad"),
