@@ -134,6 +134,7 @@ class Pump:
             self.release()
 
     def _close(self) -> None:
+        self._ready()  # a last answer may be there, and the loop has not come to it
         self._fail(SandBoxProtocolError("the sandbox was closed while this call was under way"))
         self.release()
 

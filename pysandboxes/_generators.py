@@ -7,6 +7,7 @@ number. A step is answered by ``(True, value)`` for a value and ``(False, return
 from __future__ import annotations
 
 from _thread import allocate_lock
+from posix import urandom
 
 from ._exceptions import SandBoxError
 
@@ -28,7 +29,8 @@ class Table:
     def __init__(self) -> None:
         self._lock = allocate_lock()
         self._open: dict[int, Any] = {}
-        self._last = 0
+        # A number of an interpreter that has died must not mean another's generator in the next one.
+        self._last = int.from_bytes(urandom(7), "little")
 
     def add(self, generator: Any) -> int:
         with self._lock:

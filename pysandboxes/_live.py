@@ -74,7 +74,8 @@ class Live:
         self._ready = False
         self._generation = -1
         self._dead = -1  # the generation whose interpreter we know to be dead
-        self._lock = RLock()
+        self._lock = RLock()  # of starts and reloads: it may be held for half a minute
+        self._marks = allocate_lock()  # of the three above, for moments: an event loop takes it too
         self._pumps: dict[asyncio.AbstractEventLoop, Pump | Threads] = {}
         self._pumps_lock = allocate_lock()
         #: Seconds that the profile's call-timeout gives a call whose function names none.
@@ -110,15 +111,17 @@ class Live:
                     if journey is not None:
                         self._send_ahead(journey, self._init.name, None, "")
                     perform(self.handle, payload, self._init.name, None).outcome()
+            with self._marks:
                 self._generation = generation
-            self._ready = True
+                self._ready = True
 
     def reload(self) -> None:
         with self._lock:
             self._check()
             if not self.direct:
                 self.native.reload(DRAIN_TIMEOUT)
-            self._ready = False
+            with self._marks:
+                self._ready = False
             self.start()
 
     def close(self, *, hurried: bool = False) -> None:
@@ -222,18 +225,42 @@ class Live:
         return luggage
 
     def generate(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Generator[Any, Any, Any]:
+        made = -1
+
+        def start() -> int:
+            nonlocal made
+            number: int = self.call(target, args, kwargs)
+            made = self._generation
+            return number
+
         def step(operation: str, arguments: tuple[Any, ...]) -> Any:
+            if operation == "close" and not self._lives(made):
+                return None  # it has ended with its interpreter; none is started to close it
             payload = payload_of(INTERNAL, operation, arguments, {})
             return self._perform(payload, target.name, target.timeout, False).outcome()
 
-        return remote_generator(lambda: self.call(target, args, kwargs), step)
+        return remote_generator(start, step)
 
     def agenerate(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, Any]:
+        made = -1
+
+        async def start() -> int:
+            nonlocal made
+            number: int = await self.acall(target, args, kwargs)
+            made = self._generation
+            return number
+
         async def step(operation: str, arguments: tuple[Any, ...]) -> Any:
+            if operation == "aclose" and not self._lives(made):
+                return None
             payload = payload_of(INTERNAL, operation, arguments, {})
             return (await self._aperform(payload, target.name, target.timeout, False)).outcome()
 
-        return remote_async_generator(lambda: self.acall(target, args, kwargs), step)
+        return remote_async_generator(start, step)
+
+    def _lives(self, generation: int) -> bool:
+        """Whether that interpreter is the one in force, for all we know."""
+        return self.open and not self.forked and self._ready and self._generation == generation
 
     def _perform(
         self, payload: bytes, name: str, timeout: float | None, idempotent: bool, journey: Journey | None = None
@@ -283,7 +310,7 @@ class Live:
                 delay = attempts.after(exc)
             except SandBoxTimeoutError:
                 if timeout is None:  # the profile's limit ends the interpreter; a function's own only cancels its task
-                    self._end(generation)
+                    await loop.run_in_executor(None, self._end, generation)
                 raise
             if delay:
                 from asyncio import sleep
@@ -296,7 +323,7 @@ class Live:
         self._died(generation)
 
     def _died(self, generation: int) -> None:
-        with self._lock:
+        with self._marks:
             if generation == self._generation:
                 self._dead = generation
                 self._ready = False

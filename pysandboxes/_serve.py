@@ -23,7 +23,7 @@ from ._pickling import SMALL, pickled
 from ._registry import imported, registered
 from ._streams import Outlet, outlet
 from ._telemetry import enter
-from ._wire import CALL, CANCEL, CANCELLED, CHUNK, EXCEPTION, INTERNAL, RESULT, TASK
+from ._wire import CALL, CANCEL, CANCELLED, CHUNK, EXCEPTION, INTERNAL, RESULT, STOP, TASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class Server:
         """Serve in the main thread; returns when told to stop and the last call is over that somebody waits for."""
         self.work()
         self.drain()
+        # The end of the interpreter waits for the thread that first imported threading, and that may be a serving one.
+        _guard.close()
 
     def work(self) -> None:
         while True:
@@ -104,6 +106,8 @@ class Server:
                     Context().run(self.perform, call_id, payload)
                 elif kind == CANCEL:
                     self.cancel(call_id)
+                elif kind == STOP:  # another thread goes on reading, for the calls that still run
+                    break
             except BaseException as exc:  # nothing may end a serving thread but the guard's word
                 _report("the serving loop of the sandbox", exc)
         if get_ident() != self.main:

@@ -8,6 +8,7 @@ from __future__ import annotations
 # Kinds of frames from the child (docs/implementation.md, "Calls").
 CALL = 1
 CANCEL = 2
+STOP = 3
 STDOUT = 11
 STDERR = 12
 LOG = 13

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -137,7 +138,7 @@ func (s *Sandbox) Reload(timeoutMs int) error {
 // Kill ends the child of a generation at once, and returns when it is gone: a call over its time. Ensure starts the next. A
 // child that has been replaced since is left alone, and one that died by this is not counted as a crash.
 func (s *Sandbox) Kill(generation int) error {
-	_, err := s.tasks.do("Kill", func() (int, error) {
+	_, err := s.tasks.do(fmt.Sprint("Kill ", generation), func() (int, error) {
 		if live := s.now(); live != nil {
 			live.Kill(generation)
 		}

@@ -121,6 +121,7 @@ func give(event transport.Event, out *C.psb_event) {
 		for _, part := range parts {
 			to = to[copy(to, part):]
 		}
+		event.Release()
 		return
 	}
 	ticketsMu.Lock()
@@ -172,4 +173,5 @@ func psbEventTake(ticket C.longlong, data, rich, descriptor unsafe.Pointer) {
 			copy(unsafe.Slice((*byte)(part.to), len(part.from)), part.from)
 		}
 	}
+	event.Release()
 }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KIND_CALL = 1, KIND_STOP = 3, KIND_PIECE = 4 };
+enum { KIND_CALL = 1, KIND_CANCEL = 2, KIND_STOP = 3, KIND_PIECE = 4, KIND_TAKEN = 5 };
 #define FRAME_MAX (PSB_PART + 64) /* bytes of a frame's body */
 #define PAYLOAD_MAX (1LL << 31) /* bytes of a whole payload */
 #define SPIN_NS 40000           /* how long a reader looks before it sleeps */
@@ -37,6 +37,7 @@ static struct {
     pthread_mutex_t mu;
     pthread_cond_t standby, main, watchdog;
     bool reading, closed, promote, dozing, started;
+    bool stopping; /* STOP has come: no more calls, but the running ones go on, and what is said of them is read */
     bool main_waits, main_next; /* the main thread is idle; it is to become the reader */
     bool handed;                /* `hand` holds a frame for the main thread */
     frame hand;
@@ -164,6 +165,13 @@ static void close_channel(void) {
     pthread_cond_signal(&ch.main);
     pthread_cond_signal(&ch.watchdog);
     pthread_mutex_unlock(&ch.mu);
+    psb_window_close();
+}
+
+/* Ends the reading: every thread that waits for a frame comes back. What is sent is still sent. */
+void psb_channel_close(void) {
+    shutdown(ch.fd, SHUT_RD); /* whoever reads finds the end */
+    close_channel();
 }
 
 static bool on_main(void) { return pthread_equal(pthread_self(), psb.main_thread); }
@@ -174,7 +182,7 @@ static bool claim(frame *hand) {
     if (!ch.started)
         start_watchdog();
     if (on_main()) {
-        while (!ch.closed && !ch.handed && ch.reading) {
+        while (!ch.closed && !ch.stopping && !ch.handed && ch.reading) {
             ch.main_waits = true;
             pthread_cond_wait(&ch.main, &ch.mu);
         }
@@ -198,7 +206,7 @@ static bool claim(frame *hand) {
             ch.promote = false;
         }
     }
-    bool ok = !ch.closed;
+    bool ok = !ch.closed && !(ch.stopping && on_main()); /* the main thread is not to sleep at the socket: it ends the process */
     if (ok) {
         ch.reading = true;
         ch.promote = false; /* a promotion that came too late must not keep the watchdog from the next one */
@@ -211,6 +219,7 @@ static bool claim(frame *hand) {
 static bool release(const frame *f, bool *spare) {
     pthread_mutex_lock(&ch.mu);
     ch.reading = false;
+    ch.stopping |= f && f->kind == KIND_STOP;
     ch.frames++;
     *spare = ch.waiting > 0;
     bool give = f && ch.main_waits && !ch.handed && !on_main();
@@ -296,6 +305,14 @@ static int read_frame(frame *f) {
         uint32_t fields = mp_read_array(&r);
         f->kind = mp_read_int(&r);
         f->id = fields > 1 ? mp_read_int(&r) : 0;
+        if (f->kind == KIND_TAKEN) {
+            int64_t taken = mp_read_int(&r);
+            free(body);
+            if (rc == 0 || r.bad)
+                return 0;
+            psb_window_taken(f->id, taken);
+            continue;
+        }
         psb_text data = fields > 2 ? mp_read_text(&r) : (psb_text){"", 0};
         if (rc == 0 || r.bad) {
             free(body);
@@ -308,6 +325,10 @@ static int read_frame(frame *f) {
                 return 0;
             continue;
         }
+        if (f->kind == KIND_CALL)
+            psb_window_begin(f->id);
+        else if (f->kind == KIND_CANCEL)
+            psb_window_free(f->id);
         pieces **at = f->kind == KIND_CALL && unfinished ? pieces_of(f->id) : NULL;
         if (at && *at) {
             finish(at, data, f);
@@ -334,8 +355,6 @@ PyObject *psb_channel_recv(void) {
             spare = true;
         } else if (ok) {
             rc = read_frame(&f);
-            if (rc > 0 && f.kind == KIND_STOP)
-                rc = 0;
             if (rc == 0)
                 close_channel();
             else if (release(rc > 0 ? &f : NULL, &spare)) {

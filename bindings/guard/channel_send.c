@@ -7,7 +7,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { KIND_READY = 10, KIND_STDOUT = 11, KIND_STDERR = 12, KIND_RESULT = 14, KIND_BUFFER = 17, KIND_FILL = 18, KIND_CHUNK = 19 };
+enum {
+    KIND_READY = 10,
+    KIND_STDOUT = 11,
+    KIND_STDERR = 12,
+    KIND_LOG = 13,
+    KIND_RESULT = 14,
+    KIND_EXCEPTION = 15,
+    KIND_CANCELLED = 16,
+    KIND_BUFFER = 17,
+    KIND_FILL = 18,
+    KIND_CHUNK = 19
+};
 
 static struct {
     int fd;
@@ -69,8 +80,13 @@ static bool send_buffer_head(int64_t id, const Py_buffer *buffer) {
     return write_in_turn(&iov, 1);
 }
 
-/* One frame [kind, id, data?, more?]. Each part of a large result is a frame, so that a small one gets in between. */
+/* One frame [kind, id, data?, more?]. Each part of a large result is a frame, so that a small one gets in between. Output waits for
+ * its window, before it takes a turn at the socket. */
 static bool send_frame(int kind, int64_t id, const Py_buffer *data, size_t from, size_t n, const Py_buffer *more, bool two) {
+    if (kind == KIND_STDOUT || kind == KIND_STDERR || kind == KIND_LOG)
+        psb_window_spend(id, n);
+    else if (kind == KIND_RESULT || kind == KIND_EXCEPTION || kind == KIND_CANCELLED)
+        psb_window_forget(id);
     uint8_t head[64], tail[16];
     mp_writer h = {head, 4, sizeof head, false, true, 0}, t = {tail, 0, sizeof tail, false, true, 0};
     mp_array(&h, two ? 4 : data->buf ? 3 : 2);

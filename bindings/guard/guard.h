@@ -368,6 +368,16 @@ int psb_exec_file(PyObject *path);
 int psb_channel_open(int fd);
 int psb_channel_ready(int fd);
 PyObject *psb_channel_recv(void);
+void psb_channel_close(void);
 PyObject *psb_channel_send(PyObject *args);
+
+/* ---- channel_window.c --------------------------------------------------------------------------------------------------------- */
+
+void psb_window_begin(int64_t id);
+void psb_window_spend(int64_t id, size_t n);
+void psb_window_taken(int64_t id, int64_t n);
+void psb_window_free(int64_t id);
+void psb_window_forget(int64_t id);
+void psb_window_close(void);
 
 #endif

@@ -55,6 +55,14 @@ static PyObject *receive(PyObject *m, PyObject *Py_UNUSED(a)) {
     return psb.active && psb.partial ? psb_channel_recv() : need_partial();
 }
 
+static PyObject *close_(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    if (!psb.active || !psb.partial)
+        return need_partial();
+    psb_channel_close();
+    Py_RETURN_NONE;
+}
+
 static PyObject *send_(PyObject *m, PyObject *args) {
     (void)m;
     return psb.active && psb.partial ? psb_channel_send(args) : need_partial();
@@ -117,6 +125,7 @@ static PyMethodDef methods[] = {
     {"recv", receive, METH_NOARGS,
      "recv() -> tuple[int, int, bytes | tuple | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
     {"function", function, METH_VARARGS, "function(code, globals, closure) -> function\n\nMakes a function of code that the application sent, and of no other."},
+    {"close", close_, METH_NOARGS, "close() -> None\n\nEnds the reading of frames: every recv() gives None."},
     {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None, buffers=[]) -> None\n\nSends a frame to the application, a RESULT's buffers before it."},
     {"pack", pack, METH_O, "pack(obj) -> bytes\n\nPlain values as msgpack."},
     {"enter", enter, METH_VARARGS, "enter(record=None) -> Record\n\nWhat is refused in this context from here on is written there; None: in a new one."},

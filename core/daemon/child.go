@@ -201,7 +201,7 @@ func (c *Child) watch() {
 	c.server.stop()
 	c.status, c.err = status, err
 	if c.conn != nil {
-		c.conn.Fail(c.Ended())
+		c.conn.Gone(c.Ended())
 	}
 }
 

@@ -25,7 +25,8 @@ type call struct {
 	loop     *Loop // whose events a loop takes
 	waiter   waiter
 	events   []Event
-	queued   int64  // bytes in events
+	queued   int64  // cost of the output in events
+	taken    int64  // cost of the output that was taken, and the child does not know it yet
 	result   []byte // of the CHUNKs so far
 	buffers  []*Buffer
 	filling  *Buffer // the last one that NextInto has told of
@@ -120,8 +121,9 @@ func (c *Conn) pop(k *call) (Event, bool) {
 		if e.Kind == KindBuffer {
 			k.filling = e.Buffers[0]
 		}
-		k.queued -= int64(len(e.Data))
-		c.queued -= int64(len(e.Data))
+		if e.Kind != KindBuffer {
+			c.credit(k, cost(e.Data))
+		}
 	}
 	return e, true
 }

@@ -18,7 +18,7 @@ type Options struct {
 	Guard      bool                        // the gadget table of mode Objects
 	MaxResult  int64                       // bytes of one result; default 256 MiB
 	ResultRule string                      // the line that sets it and its place, for its error
-	MaxQueue   int64                       // bytes of output that one call may have unread before the child counts as hostile; default 64 MiB
+	Window     int64                       // output that one call may have unread (window.go); the child's half knows the default, 1 MiB
 	Version    string                      // the product version that READY must name; "" accepts any
 	Grace      time.Duration               // how long calls wait after end of file for Fail to give the reason; default 1 s
 	Stray      func(kind int, data []byte) // output of no call (STDOUT, STDERR; LOG as JSON), on the reading thread; must not block
@@ -58,11 +58,13 @@ type Conn struct {
 	enc       *writer
 	ready     *Ready
 	awaiting  waiter // of Ready
+	stopped   bool   // STOP was sent, or is about to be
 	dead      error  // *DeadError
 	ended     bool   // end of file
+	deaf      bool   // the other side takes nothing more; what it has sent is still to be read
+	gone      error  // how the process ended, where that is known and the socket has not been read to its end
 	closed    bool
 	users     int   // threads that may be in a system call on fd
-	queued    int64 // bytes of output not taken, of all calls
 	held      int64 // bytes of results not finished, of all calls
 	excess    int   // CANCELLED frames of calls that had ended
 
@@ -85,8 +87,8 @@ func New(fd int, o Options) (*Conn, error) {
 	if o.MaxResult <= 0 {
 		o.MaxResult = 256 << 20
 	}
-	if o.MaxQueue <= 0 {
-		o.MaxQueue = 64 << 20
+	if o.Window <= 0 {
+		o.Window = defaultWindow
 	}
 	if o.Grace <= 0 {
 		o.Grace = time.Second
@@ -115,6 +117,12 @@ func (c *Conn) begin(payload []byte, loop *Loop) (uint64, error) {
 	defer c.unlock()
 	if c.dead != nil {
 		return 0, c.dead
+	}
+	switch {
+	case c.stopped:
+		return 0, &DeadError{Err: ErrStopping}
+	case c.deaf:
+		return 0, &DeadError{Err: errHungUp}
 	}
 	c.last++
 	id := c.last
@@ -167,7 +175,6 @@ func (c *Conn) drop(k *call) {
 	if k.loop != nil && !k.finished {
 		k.loop.pending--
 	}
-	c.queued -= k.queued
 	c.held -= k.held
 	k.dropped, k.events, k.queued, k.result, k.buffers, k.held = true, nil, 0, nil, nil, 0
 	if c.in.paused { // for memory that will not come
@@ -178,7 +185,7 @@ func (c *Conn) drop(k *call) {
 	c.wakeLater(&k.waiter)
 }
 
-// Stop asks the child to finish its running calls and to exit. The calls go on.
+// Stop asks the child to finish its running calls and to exit. The calls go on; there can be no new ones.
 func (c *Conn) Stop() error {
 	if c.forked() {
 		return ErrForked
@@ -188,12 +195,57 @@ func (c *Conn) Stop() error {
 	if c.dead != nil {
 		return c.dead
 	}
-	if len(c.uploads) > 0 {
+	switch {
+	case c.stopped:
+	case len(c.uploads) > 0:
 		c.stopping = true // the calls that are being sent are running calls
-	} else {
+	default:
 		c.frame(KindStop, 0, nil)
 	}
+	c.stopped = true
 	return nil
+}
+
+// Gone ends the connection because its process has ended, once all is read that the process had sent: a reply that was on its way is
+// still given out. Where a process that it left behind holds the socket open, that lasts for the grace at most.
+func (c *Conn) Gone(reason error) {
+	if c.forked() {
+		return
+	}
+	c.mu.Lock()
+	if c.gone = reason; c.ended {
+		c.fail(reason)
+	}
+	c.handOn() // where somebody reads, it comes to the end, or gives the role back
+	c.unlock()
+	timer := time.NewTimer(c.opts.Grace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C:
+		c.Fail(reason)
+	}
+}
+
+// lastRounds bounds what readAll receives: more than any socket holds.
+const lastRounds = 256
+
+// readAll takes the reader's role for what lies in the socket. The lock is held, but not while it reads.
+func (c *Conn) readAll() {
+	c.reading = true
+	c.users++
+	c.resume()
+	for range lastRounds {
+		c.unlock()
+		n, err := receive(c.fd, c.in.space(), false)
+		c.took(n, err)
+		c.mu.Lock()
+		if errors.Is(err, unix.EAGAIN) || c.dead != nil || c.ended {
+			break
+		}
+	}
+	c.reading = false
+	c.release(1)
 }
 
 // Fail ends the connection for a reason: how the child died. The first reason stands.
@@ -267,9 +319,6 @@ func (c *Conn) forked() bool { return unix.Getpid() != c.pid }
 
 // frame sends one frame, or queues what the socket does not take. The lock is held.
 func (c *Conn) frame(kind int, id uint64, body []byte) {
-	if c.closed {
-		return
-	}
 	length := len(body)
 	if kind == KindCancel || kind == KindStop {
 		length = -1
@@ -279,7 +328,15 @@ func (c *Conn) frame(kind int, id uint64, body []byte) {
 		c.fail(fmt.Errorf("transport: encoding a frame: %w", err))
 		return
 	}
-	sent := 0
+	c.put(head, body)
+}
+
+// put sends a frame whose head is encoded, or queues what the socket does not take.
+func (c *Conn) put(head, body []byte) {
+	if c.closed || c.deaf {
+		return
+	}
+	sent, err := 0, error(nil)
 	if len(c.out) == 0 {
 		if len(body) < 4096 {
 			head = append(head, body...)
@@ -289,7 +346,7 @@ func (c *Conn) frame(kind int, id uint64, body []byte) {
 			sent, err = send2(c.fd, head, body)
 		}
 		if err != nil && !again(err) {
-			c.end()
+			c.hangUp()
 			return
 		}
 	}
@@ -308,7 +365,7 @@ func (c *Conn) flush() {
 		sent += n
 		if err != nil {
 			if !again(err) {
-				c.end()
+				c.hangUp()
 				return
 			}
 			break
@@ -338,9 +395,21 @@ func (c *Conn) end() {
 	}
 	c.ended = true
 	c.out = nil
-	time.AfterFunc(c.opts.Grace, func() {
-		c.Fail(errors.New("the sandbox process closed its connection"))
-	})
+	if c.gone != nil {
+		c.fail(c.gone)
+		return
+	}
+	time.AfterFunc(c.opts.Grace, func() { c.Fail(errHungUp) })
+}
+
+// hangUp notes that the other side takes nothing more. Its last answers may lie in the socket, and are read as ever. The lock is held.
+func (c *Conn) hangUp() {
+	if c.deaf || c.dead != nil {
+		return
+	}
+	c.deaf = true
+	c.out, c.uploads = nil, nil
+	time.AfterFunc(c.opts.Grace, func() { c.Fail(errHungUp) })
 }
 
 // protocol ends the connection because of what the child did. The lock is held.

@@ -45,6 +45,75 @@ func TestDeathWithReason(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoCall)
 }
 
+// A reply that lies in the socket when the process is known to have ended is given out, whoever is to read it.
+func TestTheLastWordOfAProcess(t *testing.T) {
+	reason := errors.New("the sandbox process ended")
+	for name, finish := range map[string]func(*Conn, *peer){
+		"nobody reads": func(c *Conn, p *peer) { p.f.Close(); c.Gone(reason) },
+		"it was known at the end": func(c *Conn, p *peer) {
+			p.f.Close()
+			l := loopOf(t, c)
+			for !c.ended { // the first leaves it to the thread that has just begun a call
+				require.NoError(t, l.Pump())
+			}
+			c.Gone(reason)
+		},
+		"a fork holds the socket": func(c *Conn, p *peer) { c.Gone(reason) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, p := connect(t, Options{Grace: time.Millisecond})
+			if name == "it was known at the end" {
+				c.opts.Grace = patience
+			}
+			answered, _ := c.Begin(nil)
+			open, _ := c.Begin(nil)
+			p.send(KindStdout, answered, []byte("before"))
+			p.send(KindResult, answered, pickled(nil))
+			finish(c, p)
+			require.ErrorIs(t, c.Err(), reason)
+			require.Equal(t, 6, drainOutput(t, c, answered))
+			_, err := last(c, open)
+			require.ErrorIs(t, err, reason)
+			require.NotErrorIs(t, err, ErrClosed)
+		})
+	}
+	t.Run("a thread reads", func(t *testing.T) {
+		c, p := connect(t, Options{Grace: patience})
+		id, _ := c.Begin(nil)
+		got := make(chan error, 1)
+		go func() { _, err := last(c, id); got <- err }()
+		require.Eventually(t, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.reading }, patience, time.Millisecond)
+		c.mu.Lock() // the reader cannot take apart what it receives
+		p.send(KindResult, id, pickled(nil))
+		p.f.Close()
+		over := make(chan struct{})
+		go func() { defer close(over); c.Gone(reason); c.Close() }()
+		c.mu.Unlock()
+		require.NoError(t, <-got)
+		<-over
+		require.ErrorIs(t, c.Err(), reason)
+	})
+}
+
+func TestNoCallsAfterStop(t *testing.T) {
+	c, p := connect(t, Options{})
+	running, _ := c.Begin(nil)
+	require.NoError(t, c.Stop())
+	require.NoError(t, c.Stop(), "twice is no error")
+	var dead *DeadError
+	_, err := c.Begin(nil)
+	require.ErrorAs(t, err, &dead)
+	require.ErrorIs(t, err, ErrStopping)
+	_, _, _, err = loopOf(t, c).Begin(nil, false)
+	require.ErrorIs(t, err, ErrStopping)
+	p.receive()
+	kind, _, _ := p.receive()
+	require.Equal(t, KindStop, kind)
+	p.send(KindResult, running, pickled(nil))
+	_, err = last(c, running)
+	require.NoError(t, err, "and the running calls go on")
+}
+
 func TestDeathWithoutReason(t *testing.T) {
 	c, p := connect(t, Options{Grace: time.Millisecond})
 	id, _ := c.Begin(nil)

@@ -16,9 +16,13 @@ var (
 	ErrNoCall = errors.New("transport: no such call")
 	// ErrBusy: another thread waits for this call.
 	ErrBusy = errors.New("transport: another thread waits for this call")
+	// ErrStopping is the reason of a call that comes after Stop. The child has not got it.
+	ErrStopping = errors.New("the sandbox finishes its last calls and takes no more")
 	// ErrClosed is the reason of a connection that was closed from this side.
 	ErrClosed = errors.New("the sandbox was stopped")
 )
+
+var errHungUp = errors.New("the sandbox process closed its connection")
 
 // DeadError ends every call of a connection: the child has died, was stopped, or broke the protocol. Err says how.
 type DeadError struct{ Err error }

@@ -14,6 +14,7 @@ const (
 	KindCancel    = 2  // to the child: id
 	KindStop      = 3  // to the child
 	KindPiece     = 4  // to the child: id, part of a payload
+	KindTaken     = 5  // to the child: id, how much of the call's output was taken since the last one (window.go)
 	KindReady     = 10 // version, pid, python
 	KindStdout    = 11 // id, bytes
 	KindStderr    = 12 // id, bytes
@@ -46,6 +47,12 @@ type frame struct {
 	size     uint64 // BUFFER
 	writable bool   // BUFFER
 	length   int    // of data, which may be cut short (head)
+	whole    []byte // output that is received straight: where all of data goes
+}
+
+// output reports whether the frame is what a call printed or logged.
+func (f frame) output() bool {
+	return f.kind == KindStdout || f.kind == KindStderr || f.kind == KindLog
 }
 
 // reader decodes frames with one pooled decoder.
@@ -204,7 +211,29 @@ func (w *writer) head(kind int, id uint64, body int) ([]byte, error) {
 	if err == nil && fields > 2 {
 		err = w.enc.EncodeBytesLen(body)
 	}
+	return w.closed(max(body, 0)), err
+}
+
+// taken encodes a TAKEN frame. The result is valid until the next.
+func (w *writer) taken(id uint64, n int64) ([]byte, error) {
+	w.buf.Reset()
+	w.buf.Write([]byte{0, 0, 0, 0})
+	err := w.enc.EncodeArrayLen(3)
+	if err == nil {
+		err = w.enc.EncodeInt(KindTaken)
+	}
+	if err == nil {
+		err = w.enc.EncodeUint(id)
+	}
+	if err == nil {
+		err = w.enc.EncodeInt(n)
+	}
+	return w.closed(0), err
+}
+
+// closed puts the length before what was encoded, to which more bytes will be added.
+func (w *writer) closed(more int) []byte {
 	head := w.buf.Bytes()
-	binary.BigEndian.PutUint32(head, uint32(len(head)-4+max(body, 0)))
-	return head, err
+	binary.BigEndian.PutUint32(head, uint32(len(head)-4+more))
+	return head
 }

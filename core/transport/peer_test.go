@@ -61,6 +61,16 @@ func (p *peer) receive() (kind int, id uint64, payload []byte) {
 }
 
 func (p *peer) next() (kind int, id uint64, payload []byte, err error) {
+	kind, id, fields, err := p.fields()
+	if err != nil || len(fields) < 3 {
+		return kind, id, nil, err
+	}
+	err = msgpack.Unmarshal(fields[2], &payload)
+	return kind, id, payload, err
+}
+
+// fields reads one frame, and decodes its kind and its id.
+func (p *peer) fields() (kind int, id uint64, fields []msgpack.RawMessage, err error) {
 	var head [4]byte
 	if _, err = io.ReadFull(p.f, head[:]); err != nil {
 		return
@@ -69,17 +79,13 @@ func (p *peer) next() (kind int, id uint64, payload []byte, err error) {
 	if _, err = io.ReadFull(p.f, body); err != nil {
 		return
 	}
-	var fields []msgpack.RawMessage
 	if err = msgpack.Unmarshal(body, &fields); err != nil {
 		return
 	}
 	if err = msgpack.Unmarshal(fields[0], &kind); err != nil || len(fields) < 2 {
 		return
 	}
-	if err = msgpack.Unmarshal(fields[1], &id); err != nil || len(fields) < 3 {
-		return
-	}
-	err = msgpack.Unmarshal(fields[2], &payload)
+	err = msgpack.Unmarshal(fields[1], &id)
 	return
 }
 

@@ -25,6 +25,7 @@ type inbox struct {
 	buf    []byte
 	from   int // first byte not yet taken apart
 	to     int // end of what was received
+	limit  int // no more is received than up to here
 	dec    *reader
 	direct []byte // where the rest of a part goes, when it does not pass through buf
 	skip   int    // bytes of a part that nobody wants
@@ -42,7 +43,9 @@ type stray struct {
 	data []byte
 }
 
-func newInbox() inbox { return inbox{buf: make([]byte, bufferSize), dec: newReader()} }
+func newInbox() inbox {
+	return inbox{buf: make([]byte, bufferSize), limit: bufferSize, dec: newReader()}
+}
 
 // read receives once, for at most left, and takes apart what came. With pending it also returns when the socket can be written to.
 // The caller has the reader's role and not the lock. The error is EINTR, EAGAIN or nil.
@@ -95,7 +98,7 @@ func (in *inbox) space() []byte {
 	case in.skip > 0:
 		return in.buf[:min(in.skip, len(in.buf))]
 	}
-	return in.buf[in.to:]
+	return in.buf[in.to:in.limit]
 }
 
 // received takes n more bytes apart.
@@ -158,18 +161,23 @@ func (c *Conn) frames() {
 	}
 }
 
-// makeRoom moves an unfinished frame, whose length is within bounds, to the front, and lets the buffer hold it whole.
+// makeRoom moves an unfinished frame, whose length is within bounds, to the front, and lets the buffer hold it whole. A buffer that
+// had to grow a little stays so: a flood of such frames would throw one away for each.
 func (in *inbox) makeRoom() {
 	if in.from > 0 {
 		in.to = copy(in.buf, in.buf[in.from:in.to])
 		in.from = 0
 	}
-	want := bufferSize
+	in.limit = bufferSize
 	if in.to >= 4 {
-		want = max(want, 4+int(binary.BigEndian.Uint32(in.buf)))
+		in.limit = max(in.limit, 4+int(binary.BigEndian.Uint32(in.buf)))
 	}
-	if want > len(in.buf) || in.to == 0 && len(in.buf) > bufferSize {
-		in.buf = append(make([]byte, 0, want), in.buf[:in.to]...)[:want]
+	if in.limit > len(in.buf) || in.to == 0 && len(in.buf) > 2*bufferSize {
+		size := in.limit
+		if in.to > 0 {
+			size = max(size, 2*bufferSize)
+		}
+		in.buf = append(make([]byte, 0, size), in.buf[:in.to]...)[:size]
 	}
 }
 
@@ -178,7 +186,7 @@ func (in *inbox) makeRoom() {
 func (c *Conn) receiveStraight(body []byte, size int) bool {
 	in := &c.in
 	f, err := in.dec.decode(body, true)
-	if err != nil || f.kind != KindResult && f.kind != KindChunk && f.kind != KindFill {
+	if err != nil || f.kind != KindResult && f.kind != KindChunk && f.kind != KindFill && (!f.output() || f.id == 0) {
 		return false // the whole frame will tell
 	}
 	if len(body)-len(f.data)+f.length != size {
@@ -190,7 +198,15 @@ func (c *Conn) receiveStraight(body []byte, size int) bool {
 		return true
 	}
 	rest := f.length - len(f.data)
-	if f.kind == KindFill {
+	if f.output() {
+		if k.dropped {
+			in.skip = rest
+		} else {
+			whole := lend(f.length)
+			in.direct = whole[copy(whole, f.data):]
+			f.whole = whole
+		}
+	} else if f.kind == KindFill {
 		if room := c.room(k, f.length); room != nil {
 			in.direct = room[copy(room, f.data):]
 		} else {
@@ -213,21 +229,23 @@ func (c *Conn) receiveStraight(body []byte, size int) bool {
 
 // partArrived ends what receiveStraight began.
 func (c *Conn) partArrived() {
-	k, kind := c.in.owner, c.in.part.kind
-	c.in.owner, c.in.direct, c.in.borrowed = nil, nil, nil
-	if kind == KindResult {
+	k, f := c.in.owner, c.in.part
+	c.in.part, c.in.owner, c.in.direct, c.in.borrowed = frame{}, nil, nil, nil
+	switch {
+	case f.kind == KindResult:
 		c.finish(k, Event{Kind: KindResult, Data: k.result, Buffers: k.buffers})
+	case f.whole != nil:
+		c.output(k, f.kind, f.whole)
 	}
 }
 
 // dispatch gives a frame to its call.
 func (c *Conn) dispatch(f frame) {
-	output := f.kind == KindStdout || f.kind == KindStderr || f.kind == KindLog
 	switch {
 	case f.kind == KindReady:
 		c.sayReady(f)
 		return
-	case output && f.id == 0:
+	case f.output() && f.id == 0:
 		c.in.stray = append(c.in.stray, stray{f.kind, slices.Clone(f.data)})
 		return
 	}
@@ -254,8 +272,12 @@ func (c *Conn) dispatch(f frame) {
 		if f.kind == KindResult {
 			c.finish(k, Event{Kind: f.kind, Data: k.result, Buffers: k.buffers})
 		}
-	default:
-		c.output(k, f)
+	case KindStdout, KindStderr, KindLog:
+		if !k.dropped {
+			own := lend(len(f.data))
+			copy(own, f.data)
+			c.output(k, f.kind, own)
+		}
 	}
 }
 
@@ -278,18 +300,16 @@ func (c *Conn) target(f frame) *call {
 }
 
 // output queues what a call printed or logged.
-func (c *Conn) output(k *call, f frame) {
+func (c *Conn) output(k *call, kind int, data []byte) {
 	if k.dropped {
+		return // meanwhile
+	}
+	k.queued += cost(data)
+	if k.queued > c.opts.Window+cost(nil)+MaxPart {
+		c.protocol("%d bytes of output of call %d that nobody has taken, where %d are sent ahead", k.queued, k.id, c.opts.Window)
 		return
 	}
-	n := int64(len(f.data))
-	k.queued += n
-	c.queued += n
-	if k.queued > c.opts.MaxQueue || c.queued > 4*c.opts.MaxQueue || len(k.events) > 1<<20 {
-		c.protocol("%d bytes of output that nobody has taken (at most %d for a call)", c.queued, c.opts.MaxQueue)
-		return
-	}
-	c.push(k, Event{Kind: f.kind, Data: slices.Clone(f.data)})
+	c.push(k, Event{Kind: kind, Data: data})
 }
 
 // whole ends the connection where the pickle begins before its buffers are there.

@@ -239,9 +239,16 @@ func (c *Conn) follow(w *waiter, left time.Duration) error {
 	return nil
 }
 
-// handOn wakes a follower to take the reader's role when nobody has it.
+// handOn wakes a follower to take the reader's role when nobody has it. When the process is known to be gone, what is left to
+// read is read here and now, for which the lock is given back.
 func (c *Conn) handOn() {
-	if !c.reading && !c.ended && len(c.followers) > 0 {
+	switch {
+	case c.reading || c.ended || c.dead != nil:
+	case c.gone != nil:
+		if c.readAll(); c.dead == nil {
+			c.fail(c.gone)
+		}
+	case len(c.followers) > 0:
 		c.wakes = append(c.wakes, c.followers[0])
 	}
 }

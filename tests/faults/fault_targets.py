@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from pysandboxes import sandbox
@@ -239,3 +240,29 @@ def initialise_and_die() -> None:
 @sandbox(timeout=0.3)
 def sleep_a_moment(seconds: float) -> None:
     time.sleep(seconds)
+
+
+WRITTEN = [0]
+
+
+@sandbox
+def write_and_count(size: int, times: int) -> int:
+    """To sys.stdout, in lines of that size; ``written`` tells how far it has come."""
+    line = "x" * (size - 1) + "\n"
+    WRITTEN[0] = 0
+    for _ in range(times):
+        sys.stdout.write(line)
+        WRITTEN[0] += size
+    return WRITTEN[0]
+
+
+@sandbox
+def written() -> int:
+    return WRITTEN[0]
+
+
+@sandbox
+def count_from(start: int) -> Iterator[int]:
+    while True:
+        yield start
+        start += 1
