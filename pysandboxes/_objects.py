@@ -33,8 +33,12 @@ _verdicts: dict[tuple[object, ...], tuple[bool, str]] = {}
 
 def load(data: bytes, buffers: list[Any], mode: str) -> Any:
     """The value of a pickle that the transport has accepted in mode objects."""
+    unpickler = _Objects(data, buffers, mode != UNGUARDED)
     try:
-        return _Objects(data, buffers, mode != UNGUARDED).load()
+        try:
+            return unpickler.load()
+        finally:
+            unpickler.keep_enums()
     except (RestrictedUnpicklingError, MemoryError):
         raise
     except Exception as exc:  # a class that does not take what the sandbox gave it
@@ -48,6 +52,7 @@ class _Objects(Unpickler):
         self._buffers = len(buffers)
         self._guarded = guarded
         self._found: dict[tuple[str, str], Any] = {}
+        self._enums: list[tuple[Any, dict[str, Any]]] = []
 
     def find_class(self, module: str, name: str) -> Any:
         """What a name of the stream stands for in this process."""
@@ -67,7 +72,22 @@ class _Objects(Unpickler):
             raise self._refusal(module, name, found, reason)
         if self._guarded and why:
             raise self._refusal(module, name, found, f"which {why}. Add:\n    remote-result-guard=false")
+        enum = sys.modules.get("enum")
+        if enum is not None and issubclass(type(found), enum.EnumMeta):
+            self._enums += [(member, dict(member.__dict__)) for member in found._member_map_.values()]
         return found
+
+    def keep_enums(self) -> None:
+        """Take back what the stream did to members of enumerations, which are the application's own and shared by all of it."""
+        changed = [(member, state) for member, state in self._enums if member.__dict__ != state]
+        for member, state in changed:
+            member.__dict__.clear()
+            member.__dict__.update(state)
+        if changed:
+            member = changed[0][0]
+            raise RestrictedUnpicklingError(
+                f"the result is refused: it changes {type(member).__qualname__}.{member._name_}, a member of an enumeration"
+            )
 
     def _refusal(self, module: str, name: str, found: Any, reason: str) -> RestrictedUnpicklingError:
         what = f"the class or function {_shown(f'{module}.{name}')}"

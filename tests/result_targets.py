@@ -142,6 +142,17 @@ def value(name: str) -> Any:
 
 
 @sandbox
+async def value_async(name: str) -> Any:
+    return VALUES[name]
+
+
+@sandbox
+def values(names: list[str]) -> Any:
+    for name in names:
+        yield VALUES[name]
+
+
+@sandbox
 def cycle() -> Node:
     return Node()
 

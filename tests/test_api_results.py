@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import pickle
 import re
@@ -60,6 +61,48 @@ def same(value: Any, other: Any) -> bool:
 def test_objects_come_back_as_they_went(mode: str, name: str) -> None:
     value = targets.value(name)
     assert same(value, targets.VALUES[name]), value
+
+
+@in_modes("objects")
+def test_objects_come_from_coroutines_and_generators(mode: str) -> None:
+    assert same(asyncio.run(targets.value_async("user")), targets.VALUES["user"])
+    assert list(targets.values(["named tuple", "enum"])) == [targets.VALUES["named tuple"], targets.VALUES["enum"]]
+    assert stream(pickle.dumps(targets.VALUES["enum"], 5)[2:-1])[0] is targets.Colour.RED
+
+
+def test_a_class_of_the_main_file(program: Any) -> None:
+    source = """
+        import os
+        from pysandboxes import sandbox, sandboxes
+
+        class Thing:
+            def __init__(self, value):
+                self.value = value
+
+        @sandbox
+        def make():
+            return [Thing(5)]
+
+        if __name__ == "__main__":
+            with sandboxes(sandboxes_config=os.environ["PROFILE"], remote_result_mode="objects"):
+                (thing,) = make()
+                print(type(thing) is Thing, thing.value)
+    """
+    done = program(source)
+    assert done.communicate(timeout=60)[0] == "True 5\n"
+
+
+@pytest.mark.parametrize("state", ["changed", "changed, and refused for something else"])
+@in_modes("objects")
+def test_members_of_enumerations_are_the_application_s(mode: str, state: str) -> None:
+    red = named("result_targets", "Colour") + b"K\x01\x85R"
+    body = red + b"}" + text("_value_") + b"K\x02sb"
+    if state != "changed":
+        body = b"]" + body + b"a" + named("result_targets", "Nothing") + b"\x86"
+    with pytest.raises(RestrictedUnpicklingError, match=r"changes Colour\.RED"):
+        stream(body)
+    assert targets.Colour.RED.value == 1
+    assert targets.Colour(1) is targets.Colour.RED
 
 
 @in_modes("objects")
