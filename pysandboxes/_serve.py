@@ -103,7 +103,9 @@ class Server:
                 if not spare:
                     self.add_worker()
                 if kind == CALL:
-                    Context().run(self.perform, call_id, payload)
+                    held = [payload]  # for perform alone, which lets go of it
+                    message = payload = None
+                    Context().run(self.perform, call_id, held)
                 elif kind == CANCEL:
                     self.cancel(call_id)
                 elif kind == STOP:  # another thread goes on reading, for the calls that still run
@@ -135,7 +137,7 @@ class Server:
         except Exception as exc:
             _report("a further serving thread could not be started", exc)
 
-    def perform(self, call_id: int, payload: bytes | tuple[Any, ...] | None) -> None:
+    def perform(self, call_id: int, held: list[bytes | tuple[Any, ...] | None]) -> None:
         call = self.calls[call_id] = Call(call_id)
         if call_id in self.cancelled_early:
             self.cancelled_early.discard(call_id)
@@ -143,12 +145,13 @@ class Server:
             self.finish(call, CANCELLED)
             return
         outlet.set(call.outlet)
+        payload = held.pop()
         try:
             if payload is None:
                 raise MemoryError("the arguments of the call do not fit")
             if not isinstance(payload, bytes):  # what a call that comes next needs
                 install(payload)
-                self.succeed(call, None)
+                self.finish(call, *self.succeeded(call, None))
                 return
             module, call.name, args, kwargs, *span = loads(payload)
             function: Any = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
@@ -162,11 +165,15 @@ class Server:
             if _yields(function):
                 value = self.generators.add(value)
         except BaseException as exc:
-            self.fail(call, exc)
+            last = self.failed(call, exc)
         else:
-            self.succeed(call, value)
+            last = self.succeeded(call, value)
+        # The next call may come as soon as this one is answered, and needs the memory.
+        payload = args = kwargs = value = None
+        self.finish(call, *last)
 
-    def succeed(self, call: Call, value: object) -> None:
+    def succeeded(self, call: Call, value: object) -> tuple[Any, ...]:
+        """The last frame of a call that gave a value."""
         if self.forked:
             self.end_fork(call, None)
         buffers = None
@@ -176,32 +183,30 @@ class Server:
             else:
                 data, buffers = pickled(value)
         except MemoryError as exc:
-            self.fail(call, exc)
-            return
+            return self.failed(call, exc)
         except BaseException as exc:
-            self.fail(call, _unpicklable(call, value, exc))
-            return
+            return self.failed(call, _unpicklable(call, value, exc))
         if call.cancelled:
-            self.finish(call, CANCELLED)
-        elif buffers:
-            self.finish(call, RESULT, data, None, buffers)
-        else:
-            self.finish(call, RESULT, data)
+            return (CANCELLED,)
+        if buffers:
+            return RESULT, data, None, buffers
+        return RESULT, data
 
-    def fail(self, call: Call, exc: BaseException) -> None:
+    def failed(self, call: Call, exc: BaseException) -> tuple[Any, ...]:
+        """The last frame of a call that raised. It is to be sent when nobody holds ``exc`` any more, and the frames of its traceback."""
         if self.forked:
             self.end_fork(call, exc)
         if call.cancelled:
-            self.finish(call, CANCELLED)
-            return
+            return (CANCELLED,)
         recorded = _guard.denials(call.record)
         rich = rich_form(exc)
         try:
             descriptor = _guard.pack(Describer(self.sources).describe(exc, recorded))
         except BaseException as second:
-            rich = None
+            # With the frames goes the memory that they hold: there may be too little for a description.
+            exc.__traceback__ = second.__traceback__ = rich = None
             descriptor = _guard.pack(_bare(exc, second))
-        self.finish(call, EXCEPTION, descriptor, rich)
+        return EXCEPTION, descriptor, rich
 
     def end_fork(self, call: Call, exc: BaseException | None) -> NoReturn:
         """A fork that comes back from its call has nobody to answer: it ends as the program of that function would."""
@@ -280,9 +285,11 @@ class LoopThread:
         try:
             value = await coroutine
         except BaseException as exc:
-            server.fail(call, exc)
+            last = server.failed(call, exc)
         else:
-            server.succeed(call, value)
+            last = server.succeeded(call, value)
+        coroutine = value = None  # type: ignore[assignment]
+        server.finish(call, *last)
 
     def _ensure(self) -> asyncio.AbstractEventLoop:
         with self.lock:

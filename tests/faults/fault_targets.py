@@ -266,3 +266,46 @@ def count_from(start: int) -> Iterator[int]:
     while True:
         yield start
         start += 1
+
+
+FREED: list[str] = []
+
+
+class Slowly:
+    """Takes its time to go."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __del__(self) -> None:
+        time.sleep(0.2)
+        FREED.append(self.name)
+
+
+def _raise(name: str, depth: int) -> None:
+    held = Slowly(f"{name}-{depth}")
+    if depth:
+        _raise(name, depth - 1)
+    raise MemoryError(f"with {held}")
+
+
+@sandbox
+def hold_and_raise(name: str) -> None:
+    _raise(name, 2)
+
+
+@sandbox
+async def hold_and_raise_async(name: str) -> None:
+    _raise(name, 2)
+
+
+@sandbox
+def hold_and_return(name: str, argument: Slowly) -> int:
+    held = Slowly(name)
+    argument.name = f"{name}-argument"
+    return len(held.name)
+
+
+@sandbox
+def freed() -> list[str]:
+    return FREED

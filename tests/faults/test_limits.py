@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -55,6 +56,19 @@ def test_memory(limited: Callable[..., Any]) -> None:
             else:  # in a control group the kernel ends it
                 assert re.search(r"was ended by limit-memory=100MB, .*:5$", str(caught.value))
         assert fault_targets.take(40 * MB) == 40 * MB
+
+
+def test_what_a_call_held_is_free_when_it_is_answered(limited: Callable[..., Any]) -> None:
+    """The next call may come on another thread, and needs the memory."""
+    with limited():
+        with pytest.raises(MemoryError):
+            fault_targets.hold_and_raise("sync")
+        assert sorted(fault_targets.freed()) == ["sync-0", "sync-1", "sync-2"]
+        with pytest.raises(MemoryError):
+            asyncio.run(fault_targets.hold_and_raise_async("async"))  # type: ignore[arg-type]
+        assert sorted(fault_targets.freed())[:3] == ["async-0", "async-1", "async-2"]
+        assert fault_targets.hold_and_return("value", fault_targets.Slowly("ours")) == 5
+        assert sorted(fault_targets.freed())[-2:] == ["value", "value-argument"]
 
 
 def test_a_memory_error_without_a_limit_names_none(limited: Callable[..., Any]) -> None:
