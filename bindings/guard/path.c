@@ -101,14 +101,21 @@ bool psb_path_literal(int dir_fd, const char *path, size_t n, char *out, size_t 
     return finish(out, len, result);
 }
 
-/* Where does an existing path lead? O_PATH opens follow links and need no right on the file itself. */
+/* The answer is not known for want of memory: to take the path for one that is not there would be to go by its letters. */
+static __thread bool starved;
+
+/* Where does an existing path lead? O_PATH opens follow links and need no right on the file itself. A program that has used up
+ * its descriptors is answered all the same: it may have done so to be judged by letters. */
 static bool existing(const char *path, char *out, size_t *len) {
     int fd = open(path, O_PATH | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0 && errno != EMFILE && errno != ENFILE) {
+        starved |= errno == ENOMEM;
         return false;
-    bool ok = fd_path(fd, out, len);
-    if (!ok) { /* no /proc */
+    }
+    bool ok = fd >= 0 && fd_path(fd, out, len);
+    if (!ok) { /* no descriptor, or no /proc */
         char *real = realpath(path, NULL);
+        starved |= !real && errno == ENOMEM;
         ok = real && strlen(real) < PSB_PATH_MAX;
         if (ok) {
             *len = strlen(real);
@@ -116,7 +123,8 @@ static bool existing(const char *path, char *out, size_t *len) {
         }
         free(real);
     }
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     if (ok)
         out[*len] = 0;
     return ok;
@@ -217,7 +225,7 @@ bool psb_path_linked(const char *absolute, bool follow_last) {
 /* `absolute` may hold "..", which the kernel applies after links and letters cannot. A path that does not exist resolves
  * to the part of it that does, resolved, and the rest: a component that is a dangling link leads where the link says, since
  * O_CREAT would create there, and since a program could else tell what is there beyond its links from what is not. */
-bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
+static bool resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
     static __thread char current[PSB_PATH_MAX], joined[PSB_PATH_MAX], target[PATH_MAX];
     size_t n = strlen(absolute);
     if (n >= sizeof current) {
@@ -255,4 +263,12 @@ bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t 
     }
     errno = ELOOP;
     return false;
+}
+
+bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
+    starved = false;
+    bool ok = resolve(absolute, follow_last, out, len);
+    if (starved)
+        errno = ENOMEM;
+    return ok && !starved;
 }

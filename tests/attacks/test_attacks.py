@@ -15,6 +15,7 @@ import disarm_modules
 import disarm_state
 import execute
 import exfiltrate
+import exhaust
 import imports
 import library_files
 import look
@@ -62,6 +63,7 @@ FILES = [
     channel,
     poison,
     twofaced,
+    exhaust,
 ]
 ALL: list[Attack] = [attack for file in FILES for attack in file.CASES]
 CASES = [attack for attack in ALL if attack.since <= sys.version_info < attack.before]
