@@ -266,7 +266,7 @@ func (m *machine) put(op byte, pos int) (int, error) {
 		size = 4
 	}
 	if pos+size > len(m.data) {
-		return 0, m.truncated(pos - 1)
+		return 0, m.truncated()
 	}
 	slot := uint32(m.data[pos])
 	if size == 4 {

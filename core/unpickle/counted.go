@@ -47,7 +47,7 @@ func (m *machine) counted(op byte, pos int) (next int, err error) {
 	}
 	left := len(m.data) - pos - width
 	if left < 0 {
-		return 0, m.truncated(at)
+		return 0, m.truncated()
 	}
 	var n uint64
 	switch width {
@@ -59,7 +59,7 @@ func (m *machine) counted(op byte, pos int) (next int, err error) {
 		n = binary.LittleEndian.Uint64(m.data[pos:])
 	}
 	if n > uint64(left) {
-		return 0, m.truncated(at)
+		return 0, m.truncated()
 	}
 	next = pos + width + int(n)
 	m.at = at

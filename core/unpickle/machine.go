@@ -138,104 +138,101 @@ func (m *machine) run() error {
 		return m.malformed("protocol %d (accepted: %d to %d)", data[1], lowestProtocol, highestProtocol)
 	}
 	st := m.stack
-	at, pos, checkpoint := 0, 2, 2
+	pos, checkpoint := 2, 2
 	for {
 		if pos >= checkpoint {
-			m.stack, m.at = st, at
+			m.stack = st
 			var err error
 			if checkpoint, err = m.checkpoint(pos); err != nil {
 				return err
 			}
 		}
-		at = pos
-		op := data[pos]
-		pos++
-		switch op {
+		switch data[pos] {
 		case opMemoize:
 			if len(st) <= m.fence {
-				m.at = at
+				m.at = pos
 				return m.malformed("nothing to memoize")
 			}
 			m.memo = append(m.memo, st[len(st)-1])
+			pos++
 			continue
 		case opBinGet:
-			if pos >= len(data) {
-				return m.truncated(at)
+			if pos+1 >= len(data) {
+				return m.truncated()
 			}
-			i := int(data[pos])
+			i := int(data[pos+1])
 			if i >= len(m.memo) {
-				m.at = at
-				return m.malformed("a reference to memo entry %d of %d", i, len(m.memo))
+				return m.noEntry(pos, i)
 			}
-			pos++
 			st = append(st, m.referred(m.memo[i]))
+			pos += 2
 			continue
 		case opLongBinGet:
-			if pos+4 > len(data) {
-				return m.truncated(at)
+			if pos+5 > len(data) {
+				return m.truncated()
 			}
-			i := binary.LittleEndian.Uint32(data[pos:])
-			if int64(i) >= int64(len(m.memo)) {
-				m.at = at
-				return m.malformed("a reference to memo entry %d of %d", i, len(m.memo))
+			i := int(binary.LittleEndian.Uint32(data[pos+1:]))
+			if i >= len(m.memo) {
+				return m.noEntry(pos, i)
 			}
-			pos += 4
 			st = append(st, m.referred(m.memo[i]))
+			pos += 5
 			continue
 		case opBinInt1:
-			pos++
-			st = append(st, pack(kindInt, at))
+			st = append(st, pack(kindInt, pos))
+			pos += 2
 			continue
 		case opBinInt2:
-			pos += 2
-			st = append(st, pack(kindInt, at))
+			st = append(st, pack(kindInt, pos))
+			pos += 3
 			continue
 		case opBinInt:
-			pos += 4
-			st = append(st, pack(kindInt, at))
+			st = append(st, pack(kindInt, pos))
+			pos += 5
 			continue
 		case opLong1:
-			if pos < len(data) && data[pos] <= 8 {
-				pos += 1 + int(data[pos])
-				st = append(st, pack(kindInt, at))
+			if pos+1 < len(data) && data[pos+1] <= 8 {
+				st = append(st, pack(kindInt, pos))
+				pos += 2 + int(data[pos+1])
 				continue
 			}
 		case opBinFloat:
-			pos += 8
-			st = append(st, pack(kindFloat, at))
+			st = append(st, pack(kindFloat, pos))
+			pos += 9
 			continue
 		case opNone:
-			st = append(st, pack(kindNone, at))
+			st = append(st, pack(kindNone, pos))
+			pos++
 			continue
 		case opNewTrue, opNewFalse:
-			st = append(st, pack(kindBool, at))
+			st = append(st, pack(kindBool, pos))
+			pos++
 			continue
 		case opShortBinUnicode:
-			if pos >= len(data) || pos+1+int(data[pos]) > len(data) {
-				return m.truncated(at)
+			if pos+2 > len(data) || pos+2+int(data[pos+1]) > len(data) {
+				return m.truncated()
 			}
-			n := int(data[pos])
-			pos++
-			if !shortASCII(data, pos, n) && !validText(data[pos:pos+n]) {
-				m.at = at
+			n := int(data[pos+1])
+			if !shortASCII(data, pos+2, n) && !validText(data[pos+2:pos+2+n]) {
+				m.at = pos
 				return m.malformed("text that is not UTF-8")
 			}
-			pos += n
-			st = append(st, pack(kindStr, at))
-			if pos < checkpoint && data[pos] == opMemoize {
+			w := pack(kindStr, pos)
+			st = append(st, w)
+			if pos += 2 + n; pos < checkpoint && data[pos] == opMemoize {
 				pos++
-				m.memo = append(m.memo, pack(kindStr, at))
+				m.memo = append(m.memo, w)
 			}
 			continue
 		case opShortBinBytes:
-			if pos >= len(data) {
-				return m.truncated(at)
+			if pos+2 > len(data) {
+				return m.truncated()
 			}
-			pos += 1 + int(data[pos])
-			st = append(st, pack(kindBytes, at))
-			if pos < checkpoint && data[pos] == opMemoize {
+			w := pack(kindBytes, pos)
+			st = append(st, w)
+			if pos += 2 + int(data[pos+1]); pos < checkpoint && data[pos] == opMemoize {
 				pos++
-				m.memo = append(m.memo, pack(kindBytes, at))
+				m.memo = append(m.memo, w)
 			}
 			continue
 		case opMark:
@@ -244,42 +241,52 @@ func (m *machine) run() error {
 			}
 			m.fence = len(st)
 			m.marks = append(m.marks, len(st))
+			pos++
 			continue
 		case opEmptyList, opEmptyDict:
 			k := kindList
-			if op == opEmptyDict {
+			if data[pos] == opEmptyDict {
 				k = kindDict
 			}
 			w := m.newNode(k)
 			st = append(st, w)
-			if pos < checkpoint && data[pos] == opMemoize {
+			if pos++; pos < checkpoint && data[pos] == opMemoize {
 				pos++
 				m.memo = append(m.memo, w)
 			}
 			continue
 		case opEmptySet:
 			st = append(st, m.newNode(kindSet))
+			pos++
 			continue
 		case opEmptyTuple:
 			st = append(st, m.emptyTuple())
+			pos++
 			continue
 		case opTuple1, opTuple2, opTuple3, opTuple, opAppend, opAppends, opSetItem, opSetItems, opReduce:
-			if height, ok := m.quick(op, st); ok {
+			if height, ok := m.quick(data[pos], st); ok {
 				st = st[:height]
+				pos++
 				continue
 			}
 		case opBuild, opNewObj, opNewObjEx, opStackGlobal, opAddItems, opFrozenSet, opBinUnicode, opLong4, opFrame, opPop: // see below
 		case opStop:
-			m.stack, m.at = st, at
-			return m.stop(pos)
+			m.stack, m.at = st, pos
+			return m.stop(pos + 1)
 		}
-		m.stack, m.at = st, at
-		next, err := m.step(op, pos)
+		m.stack, m.at = st, pos
+		next, err := m.step(data[pos], pos+1)
 		if err != nil {
 			return err
 		}
 		st, pos = m.stack, next
 	}
+}
+
+// noEntry is the error of a reference to an entry that the memo does not have.
+func (m *machine) noEntry(pos, entry int) error {
+	m.at = pos
+	return m.malformed("a reference to memo entry %d of %d", entry, len(m.memo))
 }
 
 // referred is the value of a memo entry that the stream refers to, which must not change any more.
@@ -300,7 +307,7 @@ func (m *machine) checkpoint(pos int) (next int, err error) {
 	}
 	switch {
 	case pos > size:
-		return 0, m.truncated(m.at)
+		return 0, m.truncated()
 	case pos == size:
 		m.at = size
 		return 0, m.malformed("no STOP instruction")
@@ -334,7 +341,7 @@ func (m *machine) step(op byte, pos int) (next int, err error) {
 // frame runs FRAME, which says how many bytes belong together and does nothing.
 func (m *machine) frame(pos int) (next int, err error) {
 	if pos+8 > len(m.data) {
-		return 0, m.truncated(m.at)
+		return 0, m.truncated()
 	}
 	size := binary.LittleEndian.Uint64(m.data[pos:])
 	pos += 8
@@ -348,8 +355,9 @@ func (m *machine) frame(pos int) (next int, err error) {
 	return pos, nil
 }
 
-func (m *machine) truncated(at int) error {
-	m.at = at
+// truncated is the error of a stream whose last instruction is cut.
+func (m *machine) truncated() error {
+	m.at = len(m.data)
 	return m.malformed("the stream ends within an instruction")
 }
 
