@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import os
 import pickle
 import re
 import sys
 import zoneinfo
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -238,3 +240,91 @@ def test_a_refusal_leaves_the_sandbox_usable(mode: str) -> None:
     with pytest.raises(RestrictedUnpicklingError):
         stream(named("posix", "system"))
     assert targets.value("named tuple") == targets.Point(1, 2)
+
+
+NAMES = [
+    *(("builtins", name) for name in ("eval", "getattr", "__import__", "object")),
+    *(
+        ("result_targets", name)
+        for name in ("run", "User", "Outer.Inner", "touch", "Meta", "Starts", "Bag", "Colour", "User.__init__")
+    ),
+    ("result_targets", "codes.JSONDecodeError"),
+    ("collections", "deque"),
+    ("logging", "FileHandler"),
+    ("os", "system"),
+    ("posix", "system"),
+    ("subprocess", "Popen"),
+    ("this", "s"),
+    ("types", "SimpleNamespace"),
+]
+PIECES = [bytes([code]) for code in b"().Rbsuaet01]}NcioPQ\x81\x85\x86\x87\x8f\x90\x91\x92\x93\x94\x97\x98"]
+PIECES += [b"K\x01", b"h\x00", b"h\x01", b"q\x00", b"\x82\x01"]
+#: Events of the audit hook that would mean that a result ran something here.
+ACTIVE = (
+    "os.",
+    "subprocess.",
+    "socket.",
+    "import",
+    "exec",
+    "compile",
+    "open",
+    "shutil.",
+    "ctypes.",
+    "pty.",
+    "sqlite3.",
+    "code.",
+)
+
+
+def mutated(random: Random, body: bytes) -> bytes:
+    out = bytearray(body)
+    for _ in range(random.randint(1, 3)):
+        at = random.randrange(len(out) + 1)
+        match random.randrange(5):
+            case 0:
+                out[at:at] = named(*random.choice(NAMES))
+            case 1:
+                out[at:at] = random.choice(PIECES)
+            case 2:
+                del out[at : at + 1]
+            case 3:
+                for module, name in random.sample(NAMES, 2):
+                    out[:] = out.replace(text(module), text(random.choice(NAMES)[0])).replace(
+                        text(name), text(random.choice(NAMES)[1])
+                    )
+            case _:
+                out[at : at + 1] = bytes([random.randrange(256)])
+    return bytes(out)
+
+
+@in_modes("objects")
+def test_mutated_streams_run_nothing_here(mode: str) -> None:
+    """Neither a gadget nor an import, whatever the stream; PSB_FUZZ_ROUNDS makes it a fuzzer."""
+    seen: list[tuple[str, Any]] = []
+    watching = False
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching and event.startswith(ACTIVE):
+            seen.append((event, arguments))
+
+    sys.addaudithook(hook)
+    random = Random(5)
+    bodies = [pickle.dumps(value, 5)[2:-1] for value in targets.VALUES.values()]
+    bodies = [body[9:] if body[:1] == b"\x95" else body for body in bodies] + list(GADGETS.values())
+    with pytest.raises(RestrictedUnpicklingError):
+        stream(named("result_targets", "Nothing"))  # what a refusal imports
+    accepted = 0
+    for _ in range(int(os.environ.get("PSB_FUZZ_ROUNDS", "3000"))):
+        body = mutated(random, random.choice(bodies))
+        watching = True
+        try:
+            stream(body)
+            accepted += 1
+        except RestrictedUnpicklingError:
+            pass
+        finally:
+            watching = False
+        assert not seen, (body, seen)
+    assert accepted > 50
+    assert targets.MADE == []
+    assert targets.Colour(1) is targets.Colour.RED
