@@ -193,7 +193,7 @@ class Server:
         return RESULT, data
 
     def failed(self, call: Call, exc: BaseException) -> tuple[Any, ...]:
-        """The last frame of a call that raised. It is to be sent when nobody holds ``exc`` any more, and the frames of its traceback."""
+        """The last frame of a call that raised; to be sent when nobody holds ``exc`` and the frames of its traceback any more."""
         if self.forked:
             self.end_fork(call, exc)
         if call.cancelled:

@@ -37,6 +37,8 @@ type Child struct {
 	stopping sync.Mutex  // one Stop at a time
 	asked    bool        // an end was asked for; guarded by stopping
 	late     atomic.Bool // because a call was over its time
+
+	cut atomic.Pointer[error] // why its connection was over while it ran
 }
 
 // Start is Prepare and [Plan.Start] in one.
@@ -127,13 +129,16 @@ func (c *Child) launch() error {
 		return err
 	}
 	if p.spec.WithCalls {
-		if c.conn, err = connect(fds[1], p.policy, c.denials, c.held); err != nil {
+		if c.conn, err = connect(fds[1], c.process.Pid(), p.policy, c.denials, c.held); err != nil {
 			_ = c.process.Kill()
 			_, _ = c.process.Wait()
 			return err
 		}
 	}
 	fds = nil
+	if c.conn != nil {
+		go c.cutOff()
+	}
 	c.server.run(&socket{announce})
 	go c.watch()
 	go c.native()

@@ -237,6 +237,53 @@ func play(scenario string, args []string) {
 		g.hello()
 		g.frame(10, 0, wire.Version, os.Getpid(), "3.11.7")
 		_, _ = io.Copy(io.Discard, os.NewFile(uintptr(g.call), "call"))
+	case "hostile on the call channel": // ready, then what the argument says, and on as if nothing were
+		signal.Ignore(syscall.SIGTERM)
+		g.hello()
+		g.frame(10, 0, wire.Version, os.Getpid(), "3.11.7")
+		switch args[0] {
+		case "garbage":
+			_, _ = unix.Write(g.call, []byte("GET / HTTP/1.1\r\n\r\n"))
+		case "ready twice":
+			g.frame(10, 0, wire.Version, os.Getpid(), "3.11.7")
+		case "an answer to no question":
+			g.frame(14, 1, []byte("\x80\x05N."))
+		case "closes":
+			unix.Close(g.call)
+		case "passes descriptors":
+			for range 1000 {
+				if unix.Sendmsg(g.call, []byte{0}, unix.UnixRights(0, 1, 2), nil, 0) != nil {
+					break
+				}
+			}
+		}
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "many sockets":
+		g.hello()
+		for range 10_000 {
+			fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+			must(err)
+			g.announceFD("A", fds[1])
+			unix.Close(fds[1])
+			if fds[0] > 900 { // its own table is full before the supervisor's
+				for fd := 100; fd <= fds[0]; fd++ {
+					unix.Close(fd)
+				}
+			}
+		}
+		g.report(file("/a"))
+		fmt.Println("waiting")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "floods":
+		g.hello()
+		for i := range 20_000 {
+			g.send(wire.Question{Op: wire.OpNote, Level: "error", Text: strings.Repeat("x", 10_000)})
+			if i%10 == 0 {
+				_, err := g.ask(file(fmt.Sprintf("/%d/%s", i, strings.Repeat("y", 3000))))
+				must(err)
+			}
+		}
+		g.report(file("/a"))
 	case "never ready":
 		g.hello()
 		_, _ = bufio.NewReader(os.NewFile(uintptr(g.call), "call")).ReadByte()

@@ -12,12 +12,26 @@ import (
 )
 
 // connect hands our end of the call socket to the transport, which owns it from here on.
-func connect(fd int, pol *policy.Policy, made *denials, held bounds) (*transport.Conn, error) {
+func connect(fd, pid int, pol *policy.Policy, made *denials, held bounds) (*transport.Conn, error) {
 	switches, limits := pol.Switches(), pol.Limits()
 	return transport.New(fd, transport.Options{
+		Who:  fmt.Sprintf("the sandbox (process %d)", pid),
 		Mode: unpickle.Mode(switches.ResultMode), Guard: switches.ResultGuard, MaxResult: limits.Result, Version: wire.Version,
 		ResultRule: pol.LimitRule("limit-result"), Vouch: made.vouch, Bound: held.ofException,
 	})
+}
+
+// cutOff ends a child whose connection is over while it runs: it broke the protocol, or closed its end. Nothing that it does is asked
+// for any more.
+func (c *Child) cutOff() {
+	<-c.conn.Done()
+	select {
+	case <-c.process.Done():
+	default:
+		reason := c.conn.Err()
+		c.cut.CompareAndSwap(nil, &reason)
+		_ = c.process.Kill()
+	}
 }
 
 // ready waits until the child's Python takes calls.

@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/transport"
 	"github.com/pysandboxes/pysandboxes/providers"
 )
 
@@ -45,6 +47,7 @@ type EndedError struct {
 	Asked  bool   // it was told to end
 	Late   bool   // and that because a call was over its time
 	Limit  string // the line of the profile that ended it, where one did
+	Cut    error  // why its connection was over before it ended, where that was so
 }
 
 func (e *EndedError) Error() string {
@@ -53,6 +56,8 @@ func (e *EndedError) Error() string {
 		return "the sandbox was ended: another of its calls was over its time"
 	case e.Asked:
 		return "the sandbox was stopped"
+	case e.Cut != nil && e.Status.Signal == syscall.SIGKILL:
+		return fmt.Sprintf("the sandbox (process %d) was ended: %v", e.Pid, e.Cut)
 	case e.Err != nil:
 		return fmt.Sprintf("the sandbox (process %d) is gone: %v", e.Pid, e.Err)
 	}
@@ -100,7 +105,14 @@ func (c *Child) Ended() error {
 		asked = c.asked
 		c.stopping.Unlock()
 	}
+	var cut error
+	if c.cut.Load() != nil {
+		var dead *transport.DeadError
+		if cut = *c.cut.Load(); errors.As(cut, &dead) {
+			cut = dead.Err
+		}
+	}
 	return &EndedError{
-		Pid: c.Pid(), Status: status, Err: err, Asked: asked, Late: asked && c.late.Load(), Limit: c.held.ofEnd(c.process, status, c.limits),
+		Cut: cut, Pid: c.Pid(), Status: status, Err: err, Asked: asked, Late: asked && c.late.Load(), Limit: c.held.ofEnd(c.process, status, c.limits),
 	}
 }

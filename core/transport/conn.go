@@ -19,6 +19,7 @@ type Options struct {
 	MaxResult  int64                       // bytes of one result; default 256 MiB
 	ResultRule string                      // the line that sets it and its place, for its error
 	Window     int64                       // output that one call may have unread (window.go); the child's half knows the default, 1 MiB
+	Who        string                      // the child in words, for errors; default "the sandbox"
 	Version    string                      // the product version that READY must name; "" accepts any
 	Grace      time.Duration               // how long calls wait after end of file for Fail to give the reason; default 1 s
 	Stray      func(kind int, data []byte) // output of no call (STDOUT, STDERR; LOG as JSON), on the reading thread; must not block
@@ -414,5 +415,5 @@ func (c *Conn) hangUp() {
 
 // protocol ends the connection because of what the child did. The lock is held.
 func (c *Conn) protocol(format string, args ...any) {
-	c.fail(&ProtocolError{What: fmt.Sprintf(format, args...)})
+	c.fail(&ProtocolError{Who: c.opts.Who, What: fmt.Sprintf(format, args...)})
 }

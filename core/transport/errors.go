@@ -31,9 +31,18 @@ func (e *DeadError) Error() string { return "the call has no answer: " + e.Err.E
 func (e *DeadError) Unwrap() error { return e.Err }
 
 // ProtocolError is what a child did that the protocol does not allow. The connection is over; its process has to be killed.
-type ProtocolError struct{ What string }
+type ProtocolError struct {
+	Who  string // the process, in words; "" is the sandbox
+	What string
+}
 
-func (e *ProtocolError) Error() string { return "the sandbox broke the call protocol: " + e.What }
+func (e *ProtocolError) Error() string {
+	who := e.Who
+	if who == "" {
+		who = "the sandbox"
+	}
+	return who + " broke the call protocol: " + e.What
+}
 
 // LimitError is a result over limit-result=. Only its call fails.
 type LimitError struct {
