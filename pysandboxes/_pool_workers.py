@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from collections import deque
+from time import monotonic
 
 from . import _context, _dask, _live
 from ._callee import Callee
@@ -172,13 +173,14 @@ class Crew:
             return
         with self.lock:
             self.hurried = True
-            lives = [worker.live for worker in self.workers if worker.live is not None]
         self.close(cancel=True)
-        threads = [threading.Thread(target=live.close, kwargs={"hurried": True}, daemon=True) for live in lives]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        deadline = monotonic() + _live.HURRIED_TIMEOUT
+        try:
+            for worker in list(self.workers):
+                worker.thread.join(max(0.0, deadline - monotonic()))
+        finally:  # also where Ctrl-C comes again
+            for worker in list(self.workers):
+                worker.cut_short()
 
     # ---- what can be seen -------------------------------------------------------------------------------------------
 
@@ -294,6 +296,15 @@ class Worker:
                 self.start()
             except Exception:
                 self.let_go()  # the next task tries again, and tells
+
+    def cut_short(self) -> None:
+        """End the sandbox under a task, a start or an initializer, from another thread."""
+        live = self.live
+        if live is not None:
+            try:
+                live.native.stop(False, 0.0)
+            except SandBoxError:
+                return
 
     def let_go(self) -> None:
         with self.crew.lock:

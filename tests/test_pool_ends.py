@@ -182,6 +182,7 @@ CTRL_C = {
     "a result": "pool.submit(pool_targets.began, mark, 600).result()",
     "shutdown": "pool.submit(pool_targets.began, mark, 600)\npool.shutdown()",
     "the end of the block": "pool.submit(pool_targets.began, mark, 600)",
+    "an initializer": "pool.submit(pool_targets.add, 1).result()",
     "map": "list(pool.map(pool_targets.began, [mark] * 9, [600] * 9))",
 }
 
@@ -190,10 +191,12 @@ CTRL_C = {
 def test_ctrl_c(wait: str, program: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     body = CTRL_C[wait].replace("\n", "\n    ")
+    lines = f"{{'initializer': pool_targets.initialise_for_ever, 'initargs': ({str(mark)!r},)}}"
+    options = lines if wait == "an initializer" else "{}"
     process = program(
         program_of(f"""
 mark = {str(mark)!r}
-with SandboxPoolExecutor(2, sandboxes_config=os.environ["PROFILE"], expose_rw={str(tmp_path)!r}) as pool:
+with SandboxPoolExecutor(2, sandboxes_config=os.environ["PROFILE"], expose_rw={str(tmp_path)!r}, **{options}) as pool:
     {body}
 """)
     )
