@@ -288,9 +288,9 @@ class Live:
     async def _aperform(
         self, payload: bytes, name: str, timeout: float | None, idempotent: bool, journey: Journey | None = None
     ) -> Reply:
-        from asyncio import get_running_loop
+        import asyncio
 
-        loop = get_running_loop()
+        loop = asyncio.get_running_loop()
         attempts = Attempts(idempotent)
         while True:
             if not self._ready or self.forked or not self.open:
@@ -313,9 +313,7 @@ class Live:
                     await loop.run_in_executor(None, self._end, generation)
                 raise
             if delay:
-                from asyncio import sleep
-
-                await sleep(delay)
+                await asyncio.sleep(delay)
 
     def _end(self, generation: int) -> None:
         if generation == self._generation:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from _pickle import dumps, loads
 from _thread import allocate_lock, get_ident, start_new_thread
-from contextvars import Context, copy_context
+from contextvars import Context
 from posix import _exit, register_at_fork
 from types import CoroutineType
 
 from . import _guard, _main_module
 from ._arrival import install
+from ._coroutines import LoopThread, report
 from ._describe import Describer, SourceReader, rich_form
 from ._exceptions import SandBoxError
 from ._generators import Table
@@ -29,11 +30,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from _thread import LockType
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
 #: Numbers of cancelled calls that are remembered until those calls are met.
 MAX_EARLY = 1000
 CO_GENERATOR = 0x20
+CO_COROUTINE = 0x80
 CO_ASYNC_GENERATOR = 0x200
 
 
@@ -74,7 +77,7 @@ class Server:
         self.cancelled_early: set[int] = set()
         self.main = get_ident()
         self.draining = allocate_lock()
-        self.loop = LoopThread()
+        self.loop = LoopThread(self)
         self.sources = SourceReader()
         self.generators = Table()
         self.forwarder = forwarder
@@ -111,7 +114,7 @@ class Server:
                 elif kind == STOP:  # another thread goes on reading, for the calls that still run
                     break
             except BaseException as exc:  # nothing may end a serving thread but the guard's word
-                _report("the serving loop of the sandbox", exc)
+                report("the serving loop of the sandbox", exc)
         if get_ident() != self.main:
             self.drain()
             if any(call.thread == self.main for call in list(self.calls.values())):
@@ -133,17 +136,25 @@ class Server:
     def add_worker(self) -> None:
         """A further thread that waits for calls. Where there can be none, calls come one after the other."""
         try:
-            start_new_thread(self.work, ())
+            self.start_thread(self.work)
         except Exception as exc:
-            _report("a further serving thread could not be started", exc)
+            report("a further serving thread could not be started", exc)
 
-    def perform(self, call_id: int, held: list[bytes | tuple[Any, ...] | None]) -> None:
+    @staticmethod
+    def start_thread(function: Callable[..., object], *args: object) -> None:
+        """A thread of ours, which is not charged to the profile: the guard knows this file (frames.c)."""
+        start_new_thread(function, args)
+
+    def perform(
+        self, call_id: int, held: list[bytes | tuple[Any, ...] | None], here: bool = False
+    ) -> tuple[Call, CoroutineType[Any, Any, Any]] | None:
+        """Perform a call in this thread, a coroutine in the loop's. ``here``: this is that; it begins what is given back."""
         call = self.calls[call_id] = Call(call_id)
         if call_id in self.cancelled_early:
             self.cancelled_early.discard(call_id)
             call.cancelled = True
             self.finish(call, CANCELLED)
-            return
+            return None
         outlet.set(call.outlet)
         payload = held.pop()
         try:
@@ -152,16 +163,23 @@ class Server:
             if not isinstance(payload, bytes):  # what a call that comes next needs
                 install(payload)
                 self.finish(call, *self.succeeded(call, None))
-                return
+                return None
             module, call.name, args, kwargs, *span = loads(payload)
             function: Any = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
+            if here and not _is_coroutine_function(function):  # the name has come to mean another one
+                self.loop.known.clear()
+                self.start_thread(Context().run, self.perform, call_id, [payload])
+                return None
             self.forwarder.install()
             if span:
                 enter(span[0])
             value = function(*args, **kwargs)
             if type(value) is CoroutineType:
-                self.loop.start(self, call, value)
-                return
+                if here:
+                    return call, value
+                self.loop.start(call, value, _guard.target(payload) if _is_coroutine_function(function) else None)
+                return None
+            self.loop.streak = 0
             if _yields(function):
                 value = self.generators.add(value)
         except BaseException as exc:
@@ -171,6 +189,7 @@ class Server:
         # The next call may come as soon as this one is answered, and needs the memory.
         payload = args = kwargs = value = None
         self.finish(call, *last)
+        return None
 
     def succeeded(self, call: Call, value: object) -> tuple[Any, ...]:
         """The last frame of a call that gave a value."""
@@ -193,7 +212,7 @@ class Server:
         return RESULT, data
 
     def failed(self, call: Call, exc: BaseException) -> tuple[Any, ...]:
-        """The last frame of a call that raised; to be sent when nobody holds ``exc`` and the frames of its traceback any more."""
+        """The last frame of a call that raised; to be sent when nobody holds ``exc`` and its frames any more."""
         if self.forked:
             self.end_fork(call, exc)
         if call.cancelled:
@@ -248,66 +267,6 @@ class Server:
         self.loop.cancel(call)
 
 
-class LoopThread:
-    """The event loop in which the coroutines of all calls run.
-
-    asyncio is loaded for the first of them: half of a start would be its import, and most sandboxes call no coroutine.
-    """
-
-    def __init__(self) -> None:
-        self.lock = allocate_lock()
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.tasks: set[asyncio.Task[Any]] = set()
-
-    def start(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any]) -> None:
-        # The call's own context, in which the coroutine was made: its output, its denials, its span.
-        self._ensure().call_soon_threadsafe(self._begin, server, call, coroutine, copy_context())
-
-    def cancel(self, call: Call) -> None:
-        loop = self.loop
-        if loop is not None:
-            loop.call_soon_threadsafe(self._cancel, call)
-
-    def _cancel(self, call: Call) -> None:
-        if call.task is not None:
-            call.task.cancel()
-
-    def _begin(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any], context: Context) -> None:
-        assert self.loop is not None
-        task = self.loop.create_task(self._run(server, call, coroutine), context=context)
-        call.task = task
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-        if call.cancelled:
-            task.cancel()
-
-    async def _run(self, server: Server, call: Call, coroutine: CoroutineType[Any, Any, Any]) -> None:
-        try:
-            value = await coroutine
-        except BaseException as exc:
-            last = server.failed(call, exc)
-        else:
-            last = server.succeeded(call, value)
-        coroutine = value = None  # type: ignore[assignment]
-        server.finish(call, *last)
-
-    def _ensure(self) -> asyncio.AbstractEventLoop:
-        with self.lock:
-            if self.loop is None:
-                import asyncio
-
-                self.loop = asyncio.new_event_loop()
-                start_new_thread(self._forever, (self.loop,))
-            return self.loop
-
-    @staticmethod
-    def _forever(loop: asyncio.AbstractEventLoop) -> None:
-        import asyncio
-
-        asyncio.set_event_loop(loop)
-        loop.run_forever()
-
-
 def resolve(module: str, qualname: str) -> Any:
     """The function a call names: the one that ``@sandbox`` decorated under that name, else what the name means."""
     if module == "__main__":
@@ -328,6 +287,12 @@ def resolve(module: str, qualname: str) -> Any:
             "also when the module is imported a second time"
         ) from None
     return found
+
+
+def _is_coroutine_function(function: object) -> bool:
+    """Whether to call ``function`` runs nothing of it."""
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & CO_COROUTINE)
 
 
 def _yields(function: Any) -> bool:
@@ -387,14 +352,3 @@ def _bare(exc: BaseException, second: BaseException) -> dict[str, Any]:
         "suppress": False,
         "exceptions": [],
     }
-
-
-def _report(where: str, exc: BaseException) -> None:
-    """A failure of our own on the interpreter's real stderr, which the application shows."""
-    try:
-        stream = sys.__stderr__
-        if stream is not None:
-            stream.write(f"pysandboxes: {where}: {type(exc).__name__}: {exc}\n")
-            stream.flush()
-    except BaseException:
-        return

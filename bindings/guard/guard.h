@@ -362,13 +362,18 @@ PyObject *psb_load_code(PSB_CALL);
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
 
-/* ---- channel.c, channel_send.c --------------------------------------------------------------------------------------------------- */
+/* ---- channel*.c ------------------------------------------------------------------------------------------------------------------ */
 
 #define PSB_PART (1 << 20) /* bytes of a payload in one frame */
 int psb_channel_open(int fd);
 int psb_channel_ready(int fd);
 PyObject *psb_channel_recv(void);
 void psb_channel_close(void);
+PyObject *psb_channel_lend(void);
+PyObject *psb_channel_look(void);
+PyObject *psb_channel_leave(void);
+PyObject *psb_channel_take(PyObject *known);
+PyObject *psb_channel_target(const uint8_t *data, size_t n);
 PyObject *psb_channel_send(PyObject *args);
 
 /* ---- channel_window.c --------------------------------------------------------------------------------------------------------- */

@@ -63,6 +63,33 @@ static PyObject *close_(PyObject *m, PyObject *Py_UNUSED(a)) {
     Py_RETURN_NONE;
 }
 
+static PyObject *lend(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return psb.active && psb.partial ? psb_channel_lend() : need_partial();
+}
+
+static PyObject *look(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return psb.active && psb.partial ? psb_channel_look() : need_partial();
+}
+
+static PyObject *leave(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return psb.active && psb.partial ? psb_channel_leave() : need_partial();
+}
+
+static PyObject *take(PyObject *m, PyObject *known) {
+    (void)m;
+    return psb.active && psb.partial ? psb_channel_take(known) : need_partial();
+}
+
+static PyObject *target(PyObject *m, PyObject *payload) {
+    char *data;
+    Py_ssize_t n;
+    (void)m;
+    return PyBytes_AsStringAndSize(payload, &data, &n) < 0 ? NULL : psb_channel_target((uint8_t *)data, (size_t)n);
+}
+
 static PyObject *send_(PyObject *m, PyObject *args) {
     (void)m;
     return psb.active && psb.partial ? psb_channel_send(args) : need_partial();
@@ -126,6 +153,15 @@ static PyMethodDef methods[] = {
      "recv() -> tuple[int, int, bytes | tuple | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
     {"function", function, METH_VARARGS, "function(code, globals, closure) -> function\n\nMakes a function of code that the application sent, and of no other."},
     {"close", close_, METH_NOARGS, "close() -> None\n\nEnds the reading of frames: every recv() gives None."},
+    {"lend", lend, METH_NOARGS,
+     "lend() -> int\n\nLends the reading of the channel to the event loop's thread: the descriptor to watch there, -1 if it is not to be had."},
+    {"look", look, METH_NOARGS,
+     "look() -> bool\n\nThe loop's thread goes to the channel, until leave(), and looks for a moment whether something has come."},
+    {"leave", leave, METH_NOARGS, "leave() -> None\n\nThe loop's thread leaves the channel."},
+    {"take", take, METH_O,
+     "take(known) -> tuple[int, int, bytes, bool] | bool | None\n\nThe loop's thread takes the next frame (kind, id, payload, whether there is "
+     "more) if it cancels or calls one of known. None or True: there is none yet; False: the channel is read by other threads from here on."},
+    {"target", target, METH_O, "target(payload) -> bytes | None\n\nWhat names the function of a call, as take() knows it."},
     {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None, buffers=[]) -> None\n\nSends a frame to the application, a RESULT's buffers before it."},
     {"pack", pack, METH_O, "pack(obj) -> bytes\n\nPlain values as msgpack."},
     {"enter", enter, METH_VARARGS, "enter(record=None) -> Record\n\nWhat is refused in this context from here on is written there; None: in a new one."},

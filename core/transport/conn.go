@@ -122,12 +122,13 @@ func (c *Conn) begin(payload []byte, loop *Loop) (uint64, error) {
 	switch {
 	case c.stopped:
 		return 0, &DeadError{Err: ErrStopping}
-	case c.deaf:
+	case c.deaf, c.ended:
 		return 0, &DeadError{Err: errHungUp}
 	}
 	c.last++
 	id := c.last
-	c.calls[id] = &call{id: id, loop: loop}
+	k := &call{id: id, loop: loop}
+	c.calls[id] = k
 	if loop != nil {
 		loop.pending++
 	} else if !c.reading {
@@ -136,9 +137,14 @@ func (c *Conn) begin(payload []byte, loop *Loop) (uint64, error) {
 	if len(payload) > MaxPart {
 		c.uploads = append(c.uploads, &upload{id: id, rest: bytes.Clone(payload)})
 		c.flush()
-		return id, nil
+	} else {
+		c.frame(KindCall, id, payload)
 	}
-	c.frame(KindCall, id, payload)
+	if c.deaf { // nobody has got it, and it can be made again elsewhere
+		c.drop(k)
+		delete(c.calls, id)
+		return 0, &DeadError{Err: errHungUp}
+	}
 	return id, nil
 }
 

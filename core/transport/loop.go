@@ -35,7 +35,7 @@ const (
 	// pumpRounds bounds what one Pump receives: the loop has other things to do.
 	pumpRounds = 64
 	// lookMost bounds how long Begin holds the event loop up, where output comes before the answer.
-	lookMost = 2 * spinTime
+	lookMost = spinTime + spinTime/2
 )
 
 // NewLoop makes a face for an event loop; to be closed when that loop or the connection is over.

@@ -293,6 +293,24 @@ func TestLoopDeath(t *testing.T) {
 	require.True(t, readable(t, late.FD(), 0), "who comes later is told, too")
 }
 
+// A call that finds the other end closed was not delivered, which is said at once: it can be made again.
+func TestCallThatNobodyGets(t *testing.T) {
+	c, p := connect(t, Options{Grace: time.Minute})
+	l := loopOf(t, c)
+	p.f.Close()
+	for range 2 {
+		_, err := c.Begin(nil)
+		var dead *DeadError
+		require.ErrorAs(t, err, &dead)
+		_, _, _, err = l.Begin(make([]byte, 3*MaxPart), true)
+		require.ErrorAs(t, err, &dead)
+	}
+	require.Empty(t, c.calls)
+	require.Empty(t, c.uploads)
+	require.Zero(t, l.pending)
+	require.NoError(t, c.Err(), "the reason is not known yet")
+}
+
 // The socket's number may be another file's once the connection is closed: nothing of it stays in a loop's descriptor.
 func TestLoopOutlivesConnection(t *testing.T) {
 	c, _ := connect(t, Options{})

@@ -9,7 +9,7 @@ import (
 // How long a reader looks before it sleeps. A sleeping thread costs some 20 us to be woken on an idle machine, more than
 // a small call takes; looking longer would burn a core for calls that are not small.
 const (
-	spinTime  = 40 * time.Microsecond
+	spinTime  = 80 * time.Microsecond
 	spinMost  = 8  // hits that are remembered
 	spinRetry = 32 // sleeps after which it is tried again
 )

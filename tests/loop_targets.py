@@ -1,0 +1,73 @@
+"""Coroutine functions that the tests of a sandbox's own event loop call. Imported by both sides."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+from pysandboxes import sandbox
+
+#: Which thread has imported this module.
+IMPORTED_BY_MAIN = threading.current_thread() is threading.main_thread()
+#: One for each alarm that this interpreter's main thread has handled.
+ALARMS: list[bool] = []
+#: What the event loop waits for.
+GATE = threading.Event()
+
+
+@sandbox
+async def imported_by_main() -> bool:
+    return IMPORTED_BY_MAIN
+
+
+@sandbox
+async def same(value: Any) -> Any:
+    return value
+
+
+@sandbox
+async def thread() -> int:
+    return threading.get_ident()
+
+
+@sandbox
+def main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+@sandbox
+async def block_the_loop() -> bool:
+    """Keep the loop from running anything else, until open_the_gate()."""
+    return GATE.wait(60)
+
+
+@sandbox
+def open_the_gate() -> None:
+    GATE.set()
+
+
+@sandbox
+def watch_alarms() -> None:
+    signal.signal(signal.SIGALRM, lambda *_: ALARMS.append(threading.current_thread() is threading.main_thread()))
+
+
+@sandbox
+async def alarm() -> None:
+    """A signal that comes while this thread, the loop's, is the one that runs."""
+    os.kill(os.getpid(), signal.SIGALRM)
+
+
+@sandbox
+async def alarms() -> list[bool]:
+    return ALARMS
+
+
+@sandbox
+async def fork_in_the_loop() -> int:
+    """The status of a copy of this interpreter that comes back from its call."""
+    child = os.fork()
+    if child == 0:
+        return 0
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
