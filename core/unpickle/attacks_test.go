@@ -86,6 +86,7 @@ func TestAttacks(t *testing.T) {
 		}()), DataOnly, "too long to build"},
 		{"a name of a megabyte", p(lookup("app", "a") + "\x94" + countedText(strings.Repeat(".", 1<<20)) + text("x") + "\x93"), Objects, "whose name is 1048576 bytes long"},
 		{"one name many times", p(text("app") + "\x94" + text(strings.Repeat("a.", 60)+"b") + "\x94" + "](" + strings.Repeat("h\x00h\x01\x93", 300_000) + "e"), Objects, "values and"},
+		{"sets without end", p("](" + strings.Repeat("\x8f", 400_000) + "e"), DataOnly, "too many containers"},
 		{"NaN as many keys", p("\x8f(" + strings.Repeat("G\x7f\xf8\x00\x00\x00\x00\x00\x00", 50_000) + "\x90"), DataOnly, ""},
 		{"ints that fall into one slot", p("\x8f(" + func() string {
 			var b strings.Builder
@@ -112,7 +113,7 @@ func TestAttacks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m := machine{data: tt.data, mode: tt.mode, guard: true, root: "result", lim: Limits{HashWork: 20_000_000}.withDefaults()}
+			m := machine{data: tt.data, mode: tt.mode, guard: true, root: "result", lim: Limits{HashWork: 20_000_000, Nodes: 1_000_000}.withDefaults()}
 			err := m.validate()
 			if tt.want == "" {
 				require.NoError(t, err)

@@ -204,6 +204,7 @@ func (m *machine) frozenSet() error {
 		return err
 	}
 	w := m.newNode(kindFrozenSet)
+	m.extra += extra[kindFrozenSet]
 	if err := m.addKeys(w, items, 1, base); err != nil {
 		return err
 	}

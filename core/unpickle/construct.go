@@ -93,6 +93,7 @@ func (m *machine) made(c *class, base int, args word) error {
 		return nil
 	case kindOrderedDict, kindDefaultDict, kindDeque:
 		w := m.newNode(c.kind)
+		m.extra += extra[c.kind]
 		m.trace.became(w, m.stack[base], args)
 		m.stack = append(m.stack[:base], w)
 		return nil
@@ -110,6 +111,7 @@ func (m *machine) made(c *class, base int, args word) error {
 // leaf pushes a value that is known by its arguments.
 func (m *machine) leaf(k kind, base int, args word) word {
 	w := m.newNode(k)
+	m.extra += extra[k]
 	m.trace.became(w, m.stack[base], args)
 	n, a := m.node(w), m.node(args)
 	n.start, n.n = a.start, a.n
@@ -130,6 +132,7 @@ func (m *machine) object(callee word, base int, args word) error {
 		return err
 	}
 	w := m.newNode(kindObject)
+	m.extra += extra[kindObject]
 	m.trace.became(w, callee, args)
 	m.stack = append(m.stack[:base], w)
 	return m.deepen(w, depth)

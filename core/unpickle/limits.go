@@ -23,6 +23,7 @@ type Limits struct {
 	Depth    int   // containers within containers
 	IntBits  int64 // bits of one integer
 	Digits   int   // digits of one Decimal
+	Nodes    int   // containers and values that are made by calls, the larger ones counted as several; default a quarter of Bytes
 	HashWork int64 // elements visited for hashing and comparing keys, beyond what the length of the stream earns
 }
 
@@ -36,6 +37,16 @@ var DefaultLimits = Limits{
 	IntBits:  1 << 20,
 	Digits:   100_000,
 	HashWork: 100_000_000,
+}
+
+// fewNodes are allowed however short a stream must be.
+const fewNodes = 1 << 16
+
+// extra is what a value of a kind takes beyond one node, in nodes of 64 bytes (CPython 3.11, 64 bits): deques come with a block of 64
+// slots, sets with a table of 8 entries.
+var extra = [256]int{
+	kindSet: 3, kindFrozenSet: 3, kindDeque: 11, kindOrderedDict: 2, kindDefaultDict: 1, kindCounter: 1, kindStructTime: 3, kindPath: 2,
+	kindNetwork: 2, kindInterface: 5, kindDecimal: 1, kindZone: 2, kindObject: 4,
 }
 
 // withDefaults fills the zero fields. Offsets are held in 32 bits, which bounds Bytes whatever the caller wants.
@@ -62,6 +73,9 @@ func (l Limits) withDefaults() Limits {
 	if l.Bytes > 1<<31 {
 		l.Bytes = 1 << 31
 	}
+	// A byte of the stream may be a container, which takes the application 56 bytes or more, and four may be a text of 76. With this bound
+	// a value takes some 30 times Bytes at most.
+	pick(&l.Nodes, max(fewNodes, int(l.Bytes/4)))
 	if l.Depth > 60_000 {
 		l.Depth = 60_000
 	}

@@ -25,6 +25,7 @@ type machine struct {
 	memo   []word
 	nodes  []node
 	items  []word
+	extra  int      // what some nodes take beyond others: see the table of that name
 	tables []table  // keys of the dicts and sets that are hashed as CPython would
 	hashes []uint64 // of the table that is replayed
 	slots  []uint8  // of that table
@@ -257,6 +258,7 @@ func (m *machine) run() error {
 			continue
 		case opEmptySet:
 			st = append(st, m.newNode(kindSet))
+			m.extra += extra[kindSet]
 			pos++
 			continue
 		case opEmptyTuple:
@@ -317,11 +319,17 @@ func (m *machine) checkpoint(pos int) (next int, err error) {
 		return 0, m.over("too wide", int64(m.lim.Stack), "values at one time")
 	case len(m.memo) > m.lim.Memo:
 		return 0, m.over("a stream of too many memo entries", int64(m.lim.Memo), "entries")
+	case len(m.nodes)+m.extra > m.lim.Nodes:
+		return 0, m.over("a value of too many containers and objects", int64(m.lim.Nodes), "of them")
 	case counted:
 		return pos + 1, nil
 	}
-	return min(size, pos+min(m.lim.Stack-len(m.stack), m.lim.Memo-len(m.memo))+1), nil
+	nodes := (m.lim.Nodes - len(m.nodes) - m.extra) / nodesAByte
+	return min(size, pos+min(m.lim.Stack-len(m.stack), m.lim.Memo-len(m.memo), nodes)+1), nil
 }
+
+// nodesAByte is how many nodes a byte of the stream makes at most, extra ones counted: EMPTY_SET is one byte and counts for four.
+const nodesAByte = 12
 
 // step runs an instruction that is not worth a place in run. The machine's own fields are in force.
 func (m *machine) step(op byte, pos int) (next int, err error) {

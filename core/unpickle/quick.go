@@ -115,6 +115,7 @@ func (m *machine) quickReduce(st []word) (height int, ok bool) {
 	if n.n == 2 && (c.kind == kindDateTime || c.kind == kindTime) {
 		flags = flagAware
 	}
+	m.extra += extra[c.kind]
 	m.nodes = append(m.nodes, node{kind: c.kind, flags: flags, start: n.start, n: n.n, depth: n.depth + 1})
 	st[base] = pack(c.kind, len(m.nodes)-1)
 	return base + 1, true

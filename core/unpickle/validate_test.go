@@ -174,6 +174,9 @@ func TestBudgets(t *testing.T) {
 		{"instructions", p("(NNNNNNt"), Limits{Opcodes: 5}, "too many instructions"},
 		{"stack", p("(" + strings.Repeat("N", 100) + "t"), Limits{Stack: 50}, "too wide"},
 		{"memo", p("N\x94\x94\x94"), Limits{Memo: 2}, "too many memo entries"},
+		{"lists", p("](" + strings.Repeat("]", 100) + "e"), Limits{Nodes: 50}, "too many containers"},
+		{"sets", p("](" + strings.Repeat("\x8f", 20) + "e"), Limits{Nodes: 50}, "too many containers"},
+		{"deques", p("](" + lookup("collections", "deque") + ")R\x94" + lookup("collections", "deque") + "\x94" + strings.Repeat("h\x01)R", 5) + "e"), Limits{Nodes: 50}, "too many containers"},
 		{"depth of lists", p(strings.Repeat("]", 2000) + strings.Repeat("a", 1999)), Limits{}, "nested too deeply"},
 		{"depth of tuples", p("N" + strings.Repeat("\x85", 300_000)), Limits{}, "nested too deeply"},
 		{"depth of marks", p(strings.Repeat("(", 100_000)), Limits{}, "nested too deeply"},
@@ -207,6 +210,14 @@ func TestBudgets(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
+}
+
+// A short limit-result leaves room for small containers.
+func TestManySmallContainers(t *testing.T) {
+	pairs := p("](" + strings.Repeat("K\x01K\x02\x86\x94", 160_000) + "e")
+	require.NoError(t, Validate(pairs, DataOnly, true, Limits{Bytes: 1_000_000}))
+	require.NoError(t, Validate(p("]("+strings.Repeat("]", 60_000)+"e"), DataOnly, true, Limits{Bytes: 70_000}))
+	require.ErrorContains(t, Validate(p("]("+strings.Repeat("]", 300_000)+"e"), DataOnly, true, Limits{Bytes: 1_000_000}), "limit of 250000 of them")
 }
 
 func mul(a, b uint64) (hi, lo uint64) {
