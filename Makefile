@@ -100,7 +100,8 @@ bench: $(VENV)/.built ## measure beside bare Python; writes bench.json
 	$(RUN) tests/benchmarks --json bench.json
 
 .PHONY: soak
-soak: $(VENV)/.built $(foreach v,$(SMOKE),.venv-$(v)/.built) ## 10 000 threads, 1000 sub-interpreters, signal storms in one sandbox; minutes
+soak: $(VENV)/.built $(foreach v,$(SMOKE),.venv-$(v)/.built) ## a million calls (SOAK_CALLS, SOAK_TIME); 10 000 threads, 1000 sub-interpreters
+	$(RUN) tests/soak_calls.py
 	@for environment in $(VENV) $(foreach v,$(SMOKE),.venv-$(v)); do PSB_SOAK=1 $$environment/bin/python -m pytest -q -s tests/test_soak.py || exit 1; done
 
 .PHONY: fuzz

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -55,3 +56,21 @@ def test_nothing_is_left_behind(kind: str, short: int, long: int, provider: str,
     assert held[3][1] == held[1][1], f"descriptors: {held}"
     before = max(size for size, _ in held[:2])  # the C library gives memory of threads back when it likes
     assert held[3][0] - before <= allowed, f"memory: {held}, {allowed} KiB allowed"
+
+
+@pytest.mark.skipif(SOAK, reason="make soak runs the long form by itself")
+@pytest.mark.parametrize(("growth", "status"), [("65536", 0), ("-1000000", 1)])
+def test_calls_and_restarts(growth: str, status: int) -> None:
+    """The short form of what make soak does; and its status where something grows."""
+    environment = {**os.environ, "SOAK_CALLS": "1500", "SOAK_RESTARTS": "6", "SOAK_TIME": "60", "SOAK_GROWTH": growth}
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "soak_calls.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == status, (done.stdout, done.stderr)
+    assert ("GROWS" in done.stdout) == bool(status)
+    assert re.search(r"^\d+ calls in ", done.stdout, re.M)
