@@ -243,6 +243,8 @@ int psb_eval_check(const char *kind, PyObject *args) {
             shaped_in = psb_template_text(PyBytes_AS_STRING(PyTuple_GET_ITEM(args, 0))) ? running_frame() : NULL;
         if (caller == PSB_STDLIB && psb_frame_in(PROPERTIES))
             shaped_in = psb_property_text(PyBytes_AS_STRING(PyTuple_GET_ITEM(args, 0))) ? running_frame() : NULL;
+        if (caller == PSB_STDLIB && psb_prompt_completes(PyBytes_AS_STRING(PyTuple_GET_ITEM(args, 0))))
+            allowed_in = running_frame();
         if (caller == PSB_NO_FRAME || caller == PSB_STDLIB)
             return 0; /* a traceback looks for its carets; what would run is met at `exec` */
         if (named(PyTuple_GET_ITEM(args, 1), "<string>"))

@@ -217,6 +217,12 @@ bool psb_cache_of_program(const char *path, size_t n); /* bytecode beside a sour
 bool psb_code_sent(PyObject *code); /* by the application, sent.c */
 bool psb_code_mark_sent(PyObject *code);
 
+/* ---- prompt.c: the interactive prompt ---------------------------------------------------------------------------- */
+
+void psb_prompt_begins(void);
+bool psb_prompt_completes(const char *source);
+int psb_prompt_module(const char *name, PyObject *module);
+
 /* ---- sent.c: functions that the application sends ---------------------------------------------------------------- */
 
 PyObject *psb_sent_payload(const uint8_t *data, size_t n);

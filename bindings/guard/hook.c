@@ -108,6 +108,8 @@ static int judge(const event_slot *e, PyObject *args) {
         if (!psb.partial)
             psb_enter_user_phase();
         psb.interactive |= psb.typed && (strcmp(e->event, "cpython.run_interactivehook") == 0 || strcmp(e->event, "cpython.run_stdin") == 0);
+        if (psb.interactive)
+            psb_prompt_begins();
         return 0;
     }
     return 0;

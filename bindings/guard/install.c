@@ -168,7 +168,7 @@ static int install(const char *m, PyObject *module) {
     for (const psb_explained_row *row = PSB_EXPLAINED; row->module; row++)
         if (strcmp(row->module, m) == 0 && replace(m, module, module, row->attr, DOOR_EXPLAINED, -1, row->spec) < 0)
             return -1;
-    if (strcmp(m, "_multiprocessing") == 0 && psb_guard_semaphore(module) < 0)
+    if ((strcmp(m, "_multiprocessing") == 0 && psb_guard_semaphore(module) < 0) || psb_prompt_module(m, module) < 0)
         return -1;
     return strcmp(m, "subprocess") == 0 ? always_fork_exec(module) : 0;
 }

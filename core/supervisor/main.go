@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -72,8 +71,12 @@ func run(argv []string, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, exitUsage, err)
 	}
+	prompt := prompts(args)
+	if prompt && args.Kind == TargetModule {
+		spec.PythonArgs = marked(spec.PythonArgs)
+	}
 	plan, err := daemon.Prepare(spec)
-	if err == nil && args.Kind == TargetNone && isTerminal(0) {
+	if err == nil && prompt && args.Kind == TargetNone {
 		plan, err = ipython(plan, spec)
 	}
 	if err != nil {
@@ -82,7 +85,7 @@ func run(argv []string, stderr io.Writer) int {
 	for _, notice := range plan.Notices() {
 		fmt.Fprintf(stderr, "python-sb: %s\n", notice)
 	}
-	if args.Kind == TargetNone && isTerminal(0) {
+	if prompt {
 		fmt.Fprint(stderr, banner(plan))
 	}
 	return accompanied(plan, stderr)
@@ -119,18 +122,6 @@ func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 		return 128 + int(status.Signal)
 	}
 	return status.Code
-}
-
-// ipython takes IPython for the prompt where it is installed and the profile lets it in.
-func ipython(plain *daemon.Plan, spec daemon.Spec) (*daemon.Plan, error) {
-	const module = "IPython"
-	files := spec.Interpreter.Module(module, spec.Interpreter.Path)
-	if len(files) == 0 || !plain.Learning() && !plain.Policy().Import(module, "").Allow {
-		return plain, nil
-	}
-	spec.PythonArgs = append(slices.Clone(spec.PythonArgs), "-m", module)
-	spec.Prompt = false // its prompt is a library's, which has call sites
-	return daemon.Prepare(spec)
 }
 
 // errNone is os-sandbox=none for a whole program.

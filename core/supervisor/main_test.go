@@ -333,7 +333,19 @@ func TestIPythonIsThePromptWhereItMayBe(t *testing.T) {
 	s.expect(`["-q"]`)
 	_ = s.cmd.Wait()
 	s, _ = terminal(t, in.cmd("--python-import=IPython", "-q"))
-	s.expect(`["-q" "-m" "IPython"]`)
+	s.expect(`["-q"]`) // it could not run what is typed
+	_ = s.cmd.Wait()
+	mark := `"--TerminalInteractiveShell.prompts_class=pysandboxes._ipython.Prompts"`
+	granted := []string{"--python-import=IPython", "--python-api=ALLOW:dynamic-code"}
+	s, _ = terminal(t, in.cmd(append(granted, "-q")...))
+	s.expect(`["-q" "-m" "IPython" ` + mark + `]`)
+	_ = s.cmd.Wait()
+	s, _ = terminal(t, in.cmd(append(granted, "-m", "IPython", "--no-banner")...))
+	s.expect("python-sb 0")
+	s.expect(`["-m" "IPython" ` + mark + ` "--no-banner"]`)
+	_ = s.cmd.Wait()
+	s, _ = terminal(t, in.cmd(append(granted, "-m", "IPython", "history", "trim")...))
+	s.expect(`["-m" "IPython" "history" "trim"]`)
 	_ = s.cmd.Wait()
 	out, _, _ := in.run("--python-import=IPython")
 	assert.Equal(t, "[]\n", out, "a program on stdin is no prompt")
