@@ -101,25 +101,29 @@ bool psb_path_literal(int dir_fd, const char *path, size_t n, char *out, size_t 
     return finish(out, len, result);
 }
 
-/* The answer is not known for want of memory: to take the path for one that is not there would be to go by its letters. */
-static __thread bool starved;
+/* Why it cannot be known where a path leads, or 0: for want of memory, or since from the root it is longer than the kernel takes
+ * any path (a program may go down into such a folder step by step). To take it for one that is not there would be to go by its
+ * letters. */
+static __thread int unknown;
 
 /* Where does an existing path lead? O_PATH opens follow links and need no right on the file itself. A program that has used up
  * its descriptors is answered all the same: it may have done so to be judged by letters. */
 static bool existing(const char *path, char *out, size_t *len) {
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0 && errno != EMFILE && errno != ENFILE) {
-        starved |= errno == ENOMEM;
+        if (errno == ENOMEM || strlen(path) >= PATH_MAX)
+            unknown = errno;
         return false;
     }
     bool ok = fd >= 0 && fd_path(fd, out, len);
     if (!ok) { /* no descriptor, or no /proc */
         char *real = realpath(path, NULL);
-        starved |= !real && errno == ENOMEM;
         ok = real && strlen(real) < PSB_PATH_MAX;
         if (ok) {
             *len = strlen(real);
             memcpy(out, real, *len + 1);
+        } else if (fd >= 0 || errno == ENOMEM || errno == ENAMETOOLONG) { /* it is there */
+            unknown = errno == ENOMEM ? ENOMEM : ENAMETOOLONG;
         }
         free(real);
     }
@@ -250,6 +254,8 @@ static bool resolve(const char *absolute, bool follow_last, char *out, size_t *l
                 return false;
             out[end] = 0;
             t = readlink(out, target, sizeof target - 1);
+            if (t < 0 && end >= PATH_MAX)
+                unknown = ENAMETOOLONG;
         }
         if (t < 0) /* no link: a new name in a real folder, and what would be beneath it */
             return add_components(cut, strlen(cut), out, &there) && finish(out, there, len);
@@ -266,9 +272,9 @@ static bool resolve(const char *absolute, bool follow_last, char *out, size_t *l
 }
 
 bool psb_path_resolve(const char *absolute, bool follow_last, char *out, size_t *len) {
-    starved = false;
+    unknown = 0;
     bool ok = resolve(absolute, follow_last, out, len);
-    if (starved)
-        errno = ENOMEM;
-    return ok && !starved;
+    if (unknown)
+        errno = unknown;
+    return ok && !unknown;
 }

@@ -78,6 +78,28 @@ print('ESCAPED' if os.waitstatus_to_exitcode(status) == 7 else 'no')
 """,
         grants=LIMIT + ", ALLOW:os.fork",
     ),
+    *(
+        exhaust(
+            objective,
+            f"{name} over a link, in a folder deeper than a path can be",
+            f"""
+            import os
+            out = os.path.abspath(WORK + '/out')
+            os.chdir(WORK)
+            for _ in range(25):
+                os.mkdir('d' * 200); os.chdir('d' * 200)
+            os.rename(out, 'out')
+            {code}
+        """,
+            grants="expose-rw=./work",
+            plant=LINK,
+        )
+        for name, objective, code in [
+            ("open", "read", "got(open('out/key').read())"),
+            ("chmod", "write", "os.chmod('out/key', 0o777)"),
+            ("stat", "look", "print('ESCAPED' if os.stat('out/key').st_size == 6 else 'no')"),
+        ]
+    ),
     exhaust(
         "execute",
         "without a descriptor left",

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import bytecode
+import caches
 import callers
 import channel
 import disarm
@@ -64,6 +65,7 @@ FILES = [
     poison,
     twofaced,
     exhaust,
+    caches,
 ]
 ALL: list[Attack] = [attack for file in FILES for attack in file.CASES]
 CASES = [attack for attack in ALL if attack.since <= sys.version_info < attack.before]
