@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._context import Rule
+    from ._pool_tasks import Initializer
     from ._travel import Journey, Luggage
 
 #: Seconds that running calls have to finish when a sandbox is left.
@@ -60,7 +61,7 @@ class Live:
     ``open``: calls may go to it. ``direct``: ``os-sandbox=none``, functions run in the application itself.
     """
 
-    def __init__(self, native: Sandbox, init: Init | None, graceful: bool, fileless: bool) -> None:
+    def __init__(self, native: Sandbox, init: Init | Initializer | None, graceful: bool, fileless: bool) -> None:
         self.native = native
         self.handle = native.handle
         self.direct = native.provider() == "none"
@@ -397,7 +398,7 @@ def specification(**options: Any) -> dict[str, Any]:
     return _spec.build(binary=binary, **options)
 
 
-def open_native(spec: dict[str, Any], init: Init | None, graceful: bool) -> Live:
+def open_native(spec: dict[str, Any], init: Init | Initializer | None, graceful: bool) -> Live:
     """Open what :func:`specification` says."""
     _once()
     native = Sandbox.open(spec)

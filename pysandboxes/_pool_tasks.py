@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import BrokenExecutor
 from types import CoroutineType
 
-from . import _live
 from ._exceptions import SandBoxError
 from ._sandbox import _directly, _directly_awaited
 
@@ -59,13 +58,12 @@ class Work:
             self.future.set_exception(exc)
 
 
-class Initializer(_live.Init):
-    """What runs first in each sandbox of a pool."""
+class Initializer:
+    """What runs first in each sandbox of a pool, as ``_live.Init`` does for a single one."""
 
     name = "initializer"
 
     def __init__(self, callee: Callee, args: tuple[Any, ...]) -> None:
-        super().__init__(callee.function)
         self.callee = callee
         self.args = args
 

@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from time import monotonic
 
-from . import _context, _dask, _live
+from . import _context, _dask
 from ._callee import Callee
 from ._exceptions import SandBoxError, SandBoxProtocolError
 from ._pool_tasks import Chunk, Initializer, Work, broken, directly
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Times that an interpreter is started which dies while it starts, or in its initializer.
 STARTS = 3
+#: Seconds that tasks under way have after Ctrl-C.
+MOMENT = 1.0
 
 
 class Crew:
@@ -58,6 +60,8 @@ class Crew:
             if loading():
                 raise SandBoxError(_context.UNGUARDED_MAIN)
             return
+        from . import _live  # the engine, which a sandboxed interpreter does not load
+
         spec = {**_live.specification(learn=None, **options), "learn_if_missing": False}
         self._model = _live.open_native(spec, self._init, self._graceful)
 
@@ -77,7 +81,9 @@ class Crew:
 
     def add(self, work: Work) -> None:
         if self.forked:
-            raise SandBoxError(_live.FORKED)
+            from ._live import FORKED
+
+            raise SandBoxError(FORKED)
         with self.lock:
             if self._broken is not None:
                 raise broken(self._broken)
@@ -174,7 +180,7 @@ class Crew:
         with self.lock:
             self.hurried = True
         self.close(cancel=True)
-        deadline = monotonic() + _live.HURRIED_TIMEOUT
+        deadline = monotonic() + MOMENT
         try:
             for worker in list(self.workers):
                 worker.thread.join(max(0.0, deadline - monotonic()))
@@ -246,7 +252,9 @@ class Worker:
             with crew.lock:
                 self.live = live
                 if crew.hurried:
-                    raise SandBoxError(_live.CLOSED)
+                    from ._live import CLOSED
+
+                    raise SandBoxError(CLOSED)
         for left in reversed(range(STARTS)):
             try:
                 self.live.start()

@@ -16,6 +16,7 @@ from pathlib import Path
 import api_targets
 import pool_targets
 import pytest
+from complete_mode import Place
 
 from pysandboxes import (
     SandBoxError,
@@ -326,16 +327,17 @@ with SandboxPoolExecutor(1, sandboxes_config=os.environ["PROFILE"], initializer=
 
 
 def test_the_main_file_s_pool_costs_the_profile_nothing(run_program: Run, tmp_path: Path) -> None:
-    """Importing the class in the sandbox is free, as it is of the other names of the package."""
+    """Importing the class in the sandbox is free, as it is of the other names of the package, and loads no engine there."""
     narrow = tmp_path / "narrow"
-    narrow.write_text(f"os-sandbox=${{OS_SANDBOX:-auto}}\nexpose-ro={tmp_path}\npython-import=os\n")
+    narrow.write_text(f"os-sandbox=${{OS_SANDBOX:-auto}}\nexpose-ro={tmp_path}\npython-import=os, sys\n")
     done = run_program(
         """\
 import os
 from pysandboxes import SandboxPoolExecutor
 
 def plain(value):
-    return value
+    import sys
+    return value, "pysandboxes._core" in sys.modules
 
 if __name__ == "__main__":
     with SandboxPoolExecutor(1, sandboxes_config=os.environ["PROFILE"]) as pool:
@@ -343,7 +345,40 @@ if __name__ == "__main__":
 """,
         profile=narrow,
     )
-    assert done.stdout == "1\n", done
+    assert done.stdout == "(1, False)\n", done
+
+
+@pytest.mark.smoke
+def test_under_python_sb_tasks_run_in_threads(place: Place) -> None:
+    place.profile("python-import=*\npython-api=ALLOW:threads\nexpose-ro=./program.py\n")
+    place.file(
+        "program.py",
+        """\
+import os, sys
+from pysandboxes import SandboxPoolExecutor, is_in_sandbox
+
+def plain(value):
+    return is_in_sandbox(), os.getpid() == PID, value
+
+def prepare(value):
+    print("prepared", value)
+
+async def awaited(value):
+    return 2 * value
+
+if __name__ == "__main__":
+    PID = os.getpid()
+    with SandboxPoolExecutor(2, initializer=prepare, initargs=(7,)) as pool:
+        print(pool.submit(plain, 1).result(), pool.submit(awaited, 2).result(), list(pool.map(plain, [3], chunksize=2)))
+        print(type(pool.submit(open, "/etc/passwd").exception()).__name__, pool.stats(), "pysandboxes._core" in sys.modules)
+""",
+    )
+    done = place.run("program.py")
+    assert done.stdout.splitlines() == [
+        "prepared 7",
+        "(True, True, 1) 4 [(True, True, 3)]",
+        "RuleFileNotFoundError [] False",
+    ], done
 
 
 def test_an_unguarded_main_file_is_told(run_program: Run, profile: Path, tmp_path: Path) -> None:
