@@ -97,6 +97,7 @@ compat: $(VENV)/.built $(foreach v,$(SMOKE),.venv-$(v)/.built) ## CPython's own 
 
 .PHONY: bench
 bench: $(VENV)/.built ## measure beside bare Python; writes bench.json
+	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --locked --inexact --all-packages --group bench --python $(PYTHON)
 	$(RUN) tests/benchmarks --json bench.json
 
 .PHONY: soak

@@ -34,6 +34,15 @@ CALL = Measure(
     "agents call from an event loop",
     later=0.6,
 )
+TAIL = Measure(
+    "its tail",
+    "sandboxed async call",
+    NOTHING,
+    How.TAIL,
+    None,
+    "a call that is now and then slow holds its event loop's tasks up",
+    later=5.0,
+)
 MANY = Measure(
     f"{TASKS} async calls at once, each",
     f"{TASKS} tasks, sandboxed async call",
@@ -69,7 +78,9 @@ def _calls(place: Place) -> Iterator[Result]:
             return [runner.run(_at_once()) for _ in range(place.count(BATCHES))]
 
         one = {CALL.ours: partial(each, echoes.sandboxed_async), CALL.peer: partial(each, stream)}
-        yield judge(CALL, interleave(one, place.rounds))
+        rounds = interleave(one, place.rounds)
+        yield judge(CALL, rounds)
+        yield judge(TAIL, rounds)
         yield judge(MANY, interleave({MANY.ours: at_once}, place.rounds))
         writer.close()
 

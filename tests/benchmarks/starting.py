@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -55,6 +56,22 @@ MEASURES = {
         None,
         "a start that is mostly imports: a hundred modules of the standard library",
     ),
+    "flask": Measure(
+        "Flask, first request",
+        "python-sb, landlock",
+        "python",
+        How.RATIO,
+        None,
+        "a web application from its start to its first answer, by app.test_client(): a few hundred modules",
+    ),
+    "flask-subprocess": Measure(
+        "Flask, first request, subprocess",
+        "python-sb, subprocess",
+        "python",
+        How.RATIO,
+        None,
+        "the same where the Python layer decides alone",
+    ),
     "bubblewrap": Measure(
         "bubblewrap running pass",
         "bwrap python -c pass",
@@ -66,6 +83,17 @@ MEASURES = {
 }
 #: How often a round runs each side: one start is a short and noisy thing.
 TURN = 3
+
+#: A program, in a file as programs are. Werkzeug makes code for its routes, which is granted to it.
+FLASK = """\
+from flask import Flask
+
+app = Flask("hello", root_path={folder!r})
+app.add_url_rule("/", view_func=lambda: "Hello, world!", endpoint="hello")
+answer = app.test_client().get("/")
+assert (answer.status_code, answer.data) == (200, b"Hello, world!"), answer
+"""
+GRANT = "--python-api=ALLOW:dynamic-code"
 
 CLOCKED = f"import time; t = time.perf_counter(); {NAMES}; print(time.perf_counter() - t)"
 
@@ -87,10 +115,25 @@ def run(place: Place) -> Iterator[Result]:
     rounds = interleave(turns, place.rounds)
     for name in ("package", "names", "in-process", "pass", "asyncio"):
         yield judge(MEASURES[name], rounds)
+    yield from _flask(place)
     if bwrap:
         yield judge(MEASURES["bubblewrap"], rounds)
     else:
         yield Result(MEASURES["bubblewrap"], note="bwrap is not installed")
+
+
+def _flask(place: Place) -> Iterator[Result]:
+    if importlib.util.find_spec("flask") is None:
+        yield Result(MEASURES["flask"], note="flask is not installed (make bench does that)")
+        return
+    program = place.folder / "data" / "hello.py"
+    program.write_text(FLASK.format(folder=str(program.parent)))
+    turns: dict[str, Callable[[], list[float]]] = {"python": _starts(place, place.bare(str(program)))}
+    for provider in ("landlock", "subprocess"):
+        turns[f"python-sb, {provider}"] = _starts(place, place.sandboxed(GRANT, str(program), provider=provider))
+    rounds = interleave(turns, max(1, place.rounds // 2))
+    yield judge(MEASURES["flask"], rounds)
+    yield judge(MEASURES["flask-subprocess"], rounds)
 
 
 def _starts(place: Place, command: list[str]) -> Callable[[], list[float]]:
