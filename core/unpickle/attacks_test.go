@@ -86,6 +86,38 @@ func TestAttacks(t *testing.T) {
 		}()), DataOnly, "too long to build"},
 		{"a name of a megabyte", p(lookup("app", "a") + "\x94" + countedText(strings.Repeat(".", 1<<20)) + text("x") + "\x93"), Objects, "whose name is 1048576 bytes long"},
 		{"one name many times", p(text("app") + "\x94" + text(strings.Repeat("a.", 60)+"b") + "\x94" + "](" + strings.Repeat("h\x00h\x01\x93", 300_000) + "e"), Objects, "values and"},
+		{"tuples of one hash beside a text", p(text("a") + "\x94}(" + func() string {
+			var b strings.Builder
+			for i := range 30_000 { // whatever the hash of the text is, it is the same in all
+				hi, lo := mul(uint64(i+1), hashMod)
+				b.WriteString("\x8a\x0c" + string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, lo), uint32(hi))) + "h\x00\x86N")
+			}
+			return b.String()
+		}() + "u\x86"), DataOnly, "too long to hash"},
+		{"UUIDs of one hash", p(lookup("uuid", "UUID") + "\x94" + text("int") + "\x94\x8f(" + func() string {
+			var b strings.Builder
+			for i := range 5000 {
+				hi, lo := mul(uint64(i+1), hashMod)
+				b.WriteString("h\x00)\x81}h\x01\x8a\x0c" + string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, lo), uint32(hi))) + "sb")
+			}
+			return b.String()
+		}() + "\x90\x87"), Objects, "too long to hash"},
+		{"IPv6 addresses of one hash", p(lookup("ipaddress", "IPv6Address") + "\x94\x8f(" + func() string {
+			var b strings.Builder
+			for i := range 2000 {
+				hi, lo := mul(uint64(i+1), hashMod)
+				b.WriteString("h\x00" + text(fmt.Sprintf("::%x:%x:%x:%x:%x", hi, lo>>48, lo>>32&0xffff, lo>>16&0xffff, lo&0xffff)) + "\x85R")
+			}
+			return b.String()
+		}() + "\x90\x86"), Objects, "too long to hash"},
+		{"ranges as keys", p(lookup("builtins", "range") + "\x94\x8f(" + func() string {
+			var b strings.Builder
+			for i := range 10_000 {
+				b.WriteString("h\x00K\x00M" + string(binary.LittleEndian.AppendUint16(nil, uint16(i))) + "K\x01\x87R")
+			}
+			return b.String()
+		}() + "\x90\x86"), Objects, "too long to hash"},
+		{"one interface made again and again", p(lookup("ipaddress", "IPv6Interface") + "\x94" + text("::1/128") + "\x85\x94](" + strings.Repeat("h\x00h\x01R", 100_000) + "e\x87"), Objects, "too long to make"},
 		{"sets without end", p("](" + strings.Repeat("\x8f", 400_000) + "e"), DataOnly, "too many containers"},
 		{"NaN as many keys", p("\x8f(" + strings.Repeat("G\x7f\xf8\x00\x00\x00\x00\x00\x00", 50_000) + "\x90"), DataOnly, ""},
 		{"ints that fall into one slot", p("\x8f(" + func() string {
@@ -130,5 +162,39 @@ func TestAttacks(t *testing.T) {
 			require.LessOrEqual(t, words, 8*len(tt.data)+4096, "memory")
 			require.LessOrEqual(t, len(m.globals), 8)
 		})
+	}
+}
+
+// What is no attack is let through by the same limits.
+func TestManyHonestKeys(t *testing.T) {
+	set := func(n int, member func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(member(i))
+		}
+		return "\x8f(" + b.String() + "\x90"
+	}
+	number := func(i int) string {
+		return "J" + string(binary.LittleEndian.AppendUint32(nil, uint32(i*7919)))
+	}
+	address := func(i int) string { return fmt.Sprintf("10.%d.%d.0", i>>8&0xff, i&0xff) }
+	for name, data := range map[string][]byte{
+		"numbers and texts": p(set(100_000, func(i int) string { return number(i) + text(fmt.Sprint(i%100)) + "\x86" })),
+		"networks": p(lookup("ipaddress", "IPv4Network") + "\x94" + set(20_000, func(i int) string {
+			return "h\x00" + text(address(i)+"/24") + "\x85R"
+		}) + "\x86"),
+		"interfaces": p(lookup("ipaddress", "IPv4Interface") + "\x94" + set(20_000, func(i int) string {
+			return "h\x00" + text(address(i)+"/16") + "\x85R"
+		}) + "\x86"),
+		"UUIDs": p(lookup("uuid", "UUID") + "\x94" + text("int") + "\x94" + set(50_000, func(i int) string {
+			return "h\x00)\x81}h\x01\x8a\x10" + string(binary.LittleEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(i)*xxPrime1), uint64(i)*xxPrime2>>1)) + "sb"
+		}) + "\x87"),
+		"Fractions": p(lookup("fractions", "Fraction") + "\x94" + set(50_000, func(i int) string {
+			return "h\x00" + number(i) + "K\x07\x86R"
+		}) + "\x86"),
+	} {
+		// The class and the names before the set are no part of the value; a tuple holds what is left.
+		m := machine{data: data, mode: Objects, root: "result", lim: Limits{}.withDefaults()}
+		require.NoError(t, m.validate(), name)
 	}
 }

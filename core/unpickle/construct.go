@@ -112,6 +112,7 @@ func (m *machine) made(c *class, base int, args word) error {
 func (m *machine) leaf(k kind, base int, args word) word {
 	w := m.newNode(k)
 	m.extra += extra[k]
+	m.work += making[k]
 	m.trace.became(w, m.stack[base], args)
 	n, a := m.node(w), m.node(args)
 	n.start, n.n = a.start, a.n
@@ -251,6 +252,7 @@ func (m *machine) finishUUID(base int, number word) {
 			m.memo[i] = done
 		}
 	}
+	m.work += making[kindUUID]
 	n.kind, n.start, n.n = kindUUID, uint32(len(m.items)), 1
 	m.items = append(m.items, number)
 	m.stack = append(m.stack[:base], done)

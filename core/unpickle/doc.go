@@ -24,10 +24,12 @@
 //
 // # Keys
 //
-// A dict or a set hashes its keys while it is loaded. CPython's hash of numbers, and of tuples and frozensets of them, can be
-// computed by the sender, so the table that CPython would build is replayed with those hashes and the probes are
-// counted, where so many keys could matter; keys of other types whose hash the sender can choose (Fraction, aware datetimes, networks and so on) are counted
-// as if all of them collided. The size of a key is its expanded size: a tuple that is reached twice counts twice.
+// A dict or a set hashes its keys while it is loaded. CPython's hash of numbers, and of what is made of them (tuples, frozensets,
+// UUIDs, networks, IPv6 addresses), can be computed by the sender, so the table that CPython would build is replayed with those hashes,
+// and the probes are counted, where a dict has so many keys that it could matter. The hash of a text is keyed with a secret,
+// but a sender who writes the same text in every key need not know it: in its place stands a hash with a secret of this process.
+// Keys of other types whose hash can be chosen (ranges, moments in a zone) are counted as if all of them collided. The size of a
+// key is its expanded size: a tuple that is reached twice counts twice. What Python's own code makes, hashes and compares counts more.
 //
 // # ZoneInfo
 //

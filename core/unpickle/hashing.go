@@ -2,6 +2,7 @@ package unpickle
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"math"
 	"math/big"
 	"math/bits"
@@ -14,7 +15,7 @@ type fate uint8
 const (
 	unhashable fate = iota
 	random          // keyed with the loading process's secret, or its addresses: the sender cannot aim
-	known           // computed here as CPython would
+	known           // computed here as CPython would, but for secrets in it, for which something stands
 	chosen          // the sender could aim, but the hash is not computed here
 )
 
@@ -37,14 +38,20 @@ func (m *machine) hash(w word) (h uint64, cost int64, f fate) {
 	switch w.kind() {
 	case kindStr, kindBytes:
 		m.work += m.reading(w)
-		return 0, 1, random
+		return m.secret(w), 1, random
 	case kindPath:
+		m.work += 8
 		for _, part := range m.args(w) {
 			m.work += 1 + m.reading(part)
+			h = (h ^ m.secret(part)) * xxPrime1
 		}
-		return 0, 1, random
-	case kindEllipsis, kindDate, kindAddress:
-		return 0, 1, random
+		return h, 50, random
+	case kindEllipsis:
+		return xxPrime5, 1, random
+	case kindDate:
+		return m.secret(m.args(w)[0]), 1, random
+	case kindAddress:
+		return m.hashAddress(m.args(w)[0])
 	case kindNone:
 		return hashNone, 1, known
 	case kindBool, kindInt:
@@ -55,7 +62,10 @@ func (m *machine) hash(w word) (h uint64, cost int64, f fate) {
 		}
 		return hashInt(v), 1, known
 	case kindFloat:
-		return hashFloatKey(m.float(w))
+		if h, cost, f = hashFloatKey(m.float(w)); f == random {
+			h = m.identity(w)
+		}
+		return h, cost, f
 	case kindTuple, kindStructTime:
 		return m.hashTuple(m.visible(w))
 	case kindFrozenSet:
@@ -68,12 +78,46 @@ func (m *machine) hash(w word) (h uint64, cost int64, f fate) {
 		return m.hash(m.args(w)[0])
 	case kindUUID, kindFraction, kindDecimal, kindComplex:
 		return m.hashNumber(w)
-	case kindRange, kindNetwork, kindInterface, kindZone:
-		return 0, 4, chosen
+	case kindNetwork, kindInterface:
+		m.work += 150
+		h, f = hashNetwork(w.kind(), m.text(m.args(w)[0]))
+		return h, 400, f
+	case kindRange:
+		return 0, 5, chosen
+	case kindZone:
+		return m.identity(w), 1, random
 	case kindObject, kindClass, kindGlobal:
-		return 0, 1, random // mode Objects: classes of the application hash as they like
+		return m.identity(w), 1, random // mode Objects: classes of the application hash as they like
 	}
 	return 0, 0, unhashable
+}
+
+// seed is this process's own secret.
+var seed = maphash.MakeSeed()
+
+// secret stands for CPython's hash of a text, which is keyed with a secret of the application's: nobody can tell what it is, but it is the
+// same for equal texts. So tuples that hold the same text and numbers of one hash have one hash.
+func (m *machine) secret(w word) uint64 {
+	if m.data[w.ref()] == opNextBuffer {
+		return m.identity(w)
+	}
+	return maphash.Bytes(seed, m.text(w))
+}
+
+// identity stands for the hash of what hashes by its address.
+func (m *machine) identity(w word) uint64 { return (uint64(w) + xxPrime5) * xxPrime2 }
+
+// mixed is the hash of a tuple of values that have these.
+func mixed(lanes ...uint64) uint64 {
+	acc := uint64(xxPrime5)
+	for _, lane := range lanes {
+		acc = bits.RotateLeft64(acc+lane*xxPrime2, 31) * xxPrime1
+	}
+	acc += uint64(len(lanes)) ^ (xxPrime5 ^ tupleTail)
+	if acc == ^uint64(0) {
+		acc = 1546275796
+	}
+	return acc
 }
 
 // visible are the items that a tuple, or the tuple that a struct_time is, hashes and compares.
@@ -86,24 +130,24 @@ func (m *machine) visible(w word) []word {
 	return items
 }
 
+// hashTuple combines the hashes of the items. That some of them depend on a secret does not keep a sender from aiming the others: the hash
+// is known, but for the secret, if any item's is.
 func (m *machine) hashTuple(items []word) (h uint64, cost int64, f fate) {
 	acc := uint64(xxPrime5)
-	cost, f = 1, known
+	cost, f = 1, random
+	if len(items) == 0 {
+		f = known
+	}
 	for _, w := range items {
 		lane, c, lf := m.hash(w)
 		cost += c
-		switch {
-		case lf == unhashable:
-			return 0, cost, unhashable
-		case m.overworked():
-			return 0, cost, chosen
-		case lf == random:
-			f = random
-		case lf == chosen && f == known:
-			f = chosen
+		if f = combined(f, lf); f == unhashable {
+			return 0, cost, f
 		}
-		acc += lane * xxPrime2
-		acc = bits.RotateLeft64(acc, 31) * xxPrime1
+		if m.overworked() {
+			return 0, cost, chosen
+		}
+		acc = bits.RotateLeft64(acc+lane*xxPrime2, 31) * xxPrime1
 	}
 	acc += uint64(len(items)) ^ (xxPrime5 ^ tupleTail)
 	if acc == ^uint64(0) {
@@ -112,22 +156,29 @@ func (m *machine) hashTuple(items []word) (h uint64, cost int64, f fate) {
 	return acc, cost, f
 }
 
+// combined is the fate of a hash that is made from hashes of both fates.
+func combined(a, b fate) fate {
+	if a == unhashable || b == unhashable {
+		return unhashable
+	}
+	return max(a, b) // random < known < chosen
+}
+
 func (m *machine) hashFrozenSet(items []word) (h uint64, cost int64, f fate) {
-	cost, f = 1, known
+	cost, f = 1, random
+	if len(items) == 0 {
+		f = known
+	}
 	members := make([]uint64, 0, len(items))
 	m.work += 7 * int64(len(items)) // they are sorted below
 	for _, w := range items {
 		e, c, ef := m.hash(w)
 		cost += c
-		switch {
-		case ef == unhashable:
-			return 0, cost, unhashable
-		case m.overworked():
+		if f = combined(f, ef); f == unhashable {
+			return 0, cost, f
+		}
+		if m.overworked() {
 			return 0, cost, chosen
-		case ef == random:
-			f = random
-		case ef == chosen && f == known:
-			f = chosen
 		}
 		members = append(members, e)
 		h ^= ((e ^ 89869747) ^ (e << 16)) * 3644798167
@@ -158,12 +209,12 @@ func twice(hashes []uint64) bool {
 
 // hashMoment is for datetime and time: naive ones hash their bytes with the secret, aware ones their distance from UTC.
 func (m *machine) hashMoment(w word) (h uint64, cost int64, f fate) {
-	if m.node(w).flags&flagAware == 0 {
-		return 0, 1, random
-	}
 	a := m.args(w)
+	if m.node(w).flags&flagAware == 0 {
+		return m.secret(a[0]), 1, random
+	}
 	if w.kind() == kindTime || a[1].kind() != kindTimezone {
-		return 0, 4, chosen
+		return 0, 1, chosen
 	}
 	d := m.args(m.args(a[1])[0]) // timezone(timedelta(days, seconds, microseconds))
 	days, sec, us := momentParts(m.text(a[0]))
@@ -191,33 +242,37 @@ func (m *machine) hashMoment(w word) (h uint64, cost int64, f fate) {
 func (m *machine) hashNumber(w word) (h uint64, cost int64, f fate) {
 	a := m.args(w)
 	switch w.kind() {
-	case kindUUID:
-		return m.hash(a[0])
+	case kindUUID: // in Python's own code, as the next two
+		m.work += 8
+		h, cost, f = m.hash(a[0])
+		return h, cost + 8, f
 	case kindComplex:
 		re, _, rf := hashFloatKey(m.float(a[0]))
 		im, _, imf := hashFloatKey(m.float(a[1]))
 		if rf == random || imf == random {
-			return 0, 2, random
+			return m.identity(w), 2, random
 		}
 		if h = re + hashImag*im; h == ^uint64(0) {
 			h = ^uint64(1)
 		}
 		return h, 2, known
 	case kindDecimal:
-		h, cost, f = hashDecimal(m.text(a[0]))
+		if h, cost, f = hashDecimal(m.text(a[0])); f == random {
+			h = m.identity(w)
+		}
 		m.work += cost
 		return h, cost, f
 	default: // Fraction
 		n, d := m.bigInt(a[0]), m.bigInt(a[1])
-		m.work += 8 + int64(n.BitLen()+d.BitLen())/8
+		m.work += 90 + int64(n.BitLen()+d.BitLen())/8
 		mod := big.NewInt(hashMod)
 		inv := new(big.Int).ModInverse(d, mod)
 		if inv == nil {
-			return hashInf, 8, known
+			return hashInf, 70, known
 		}
 		r := new(big.Int).Mul(new(big.Int).Mod(new(big.Int).Abs(n), mod), inv)
 		h = r.Mod(r, mod).Uint64()
-		return signed(h, n.Sign() < 0), 8 + int64(n.BitLen()+d.BitLen())/8, known
+		return signed(h, n.Sign() < 0), 70 + int64(n.BitLen()+d.BitLen())/8, known
 	}
 }
 

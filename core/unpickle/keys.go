@@ -6,6 +6,8 @@ type table struct {
 	set     bool  // probes as a set does
 	maxCost int64 // expanded size of its largest key: what one comparison may cost
 	chosen  int64 // keys whose hash the sender could have aimed without its being known here
+
+	chosenCost int64 // of the largest of those
 }
 
 const (
@@ -72,11 +74,12 @@ func (m *machine) countKeys(w word, items []word, step int) (at int, f fate) {
 		if f == random || t == nil {
 			continue
 		}
-		t.maxCost = max(t.maxCost, cost)
 		if f == known {
 			t.keys = append(t.keys, key)
+			t.maxCost = max(t.maxCost, cost)
 		} else {
 			t.chosen++
+			t.chosenCost = max(t.chosenCost, cost)
 		}
 	}
 	return 0, known
@@ -126,7 +129,8 @@ func (m *machine) replayTables() error {
 	for i := range m.tables {
 		t := &m.tables[i]
 		n := float64(len(t.keys))
-		m.work += t.chosen * t.chosen / 2
+		aimed := float64(t.chosen) * float64(t.chosen) / 2 * float64(t.chosenCost)
+		m.work += int64(min(aimed, float64(m.workLimit()+1)))
 		if worst := n * n * float64(t.maxCost); worst < float64(m.workLimit()/2-m.work) {
 			m.work += int64(worst)
 		} else if len(t.keys) > unrecorded {
@@ -135,6 +139,9 @@ func (m *machine) replayTables() error {
 		if m.overworked() {
 			return m.tooMuchHashing()
 		}
+	}
+	if m.overworked() {
+		return m.over("a value that would take too long to make", m.lim.HashWork, "steps")
 	}
 	return nil
 }
@@ -153,7 +160,7 @@ func (m *machine) replay(t *table) {
 		} else {
 			var f fate
 			if h, _, f = m.hash(key); f != known {
-				continue // NaN: its hash is its address
+				continue // NaN alone: its hash is its address
 			}
 		}
 		hashes = append(hashes, h)

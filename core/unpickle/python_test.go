@@ -64,6 +64,11 @@ v = [0, 1, -1, -2, 255, 2**31, -2**31, 2**61 - 1, 2**61, -(2**61 - 1), 2**63, 2*
      dt.datetime(9999, 12, 31, 23, 59, tzinfo=dt.timezone(-dt.timedelta(hours=9, microseconds=1)))]
 v += [decimal.Decimal(s) for s in ("0", "-0", "1.5", "-1", "1E+10", "1E-7", "123456789012345678901234567890.123", "Infinity", "-Infinity", "1E+99999999")]
 v += [fractions.Fraction(1, 3), fractions.Fraction(-7, 2), fractions.Fraction(1, 2**61 - 1), fractions.Fraction(10**50, 7)]
+import ipaddress
+v += [ipaddress.ip_network(s) for s in ("0.0.0.0/0", "10.0.0.0/8", "1.2.3.4/32", "10.128.0.0/9", "::/0", "fe80::/10", "2001:db8::/33", "::1/128")]
+v += [ipaddress.ip_interface(s) for s in ("1.2.3.4/32", "10.1.2.3/9", "0.0.0.0/0", "2001:db8::5/33", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128")]
+if sys.version_info >= (3, 12):  # before, the hash of None is its address
+    v += [ipaddress.ip_address(s) for s in ("::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db8::5")]
 for _ in range(300):
     v += [r.randrange(-2**r.randrange(1, 300), 2**r.randrange(1, 300)), r.uniform(-1, 1) * 10**r.randrange(-300, 300)]
     v.append((v[-1], v[-2]))

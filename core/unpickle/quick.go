@@ -116,6 +116,7 @@ func (m *machine) quickReduce(st []word) (height int, ok bool) {
 		flags = flagAware
 	}
 	m.extra += extra[c.kind]
+	m.work += making[c.kind]
 	m.nodes = append(m.nodes, node{kind: c.kind, flags: flags, start: n.start, n: n.n, depth: n.depth + 1})
 	st[base] = pack(c.kind, len(m.nodes)-1)
 	return base + 1, true
@@ -179,26 +180,27 @@ func (m *machine) small(n *node, items []word) {
 }
 
 func (m *machine) emptyTuple() word {
-	m.nodes = append(m.nodes, node{kind: kindTuple, keys: 1, flags: flagKnown})
+	m.nodes = append(m.nodes, node{kind: kindTuple, keys: 1, flags: flagRandom})
 	return pack(kindTuple, len(m.nodes)-1)
 }
 
 // newTuple notes what a tuple holds, and what it is as a key.
 func (m *machine) newTuple(k kind, items []word) word {
-	size, hashed, flags := int64(1), true, flagKnown
+	// A sender aims numbers; beside them a text does not help, since it may be the same in all keys.
+	size, hashed, flags := int64(1), true, flagRandom
 	for _, w := range items {
 		cost := int64(1)
 		switch k := w.kind(); {
 		case w&longScalar != 0:
 			hashed = false
-		case k <= kindFloat:
-		case k == kindStr || k == kindBytes:
-			flags = flagRandom
+		case k == kindInt || k == kindFloat:
+			flags = flagKnown
+		case k <= kindBytes: // None, bool, str, bytes
 		case k == kindTuple:
 			n := &m.nodes[w.ref()]
 			cost = int64(n.keys)
-			if n.flags&flagRandom != 0 {
-				flags = flagRandom
+			if n.flags&flagKnown != 0 {
+				flags = flagKnown
 			}
 			hashed = hashed && n.flags&(flagKnown|flagRandom) != 0
 		default:

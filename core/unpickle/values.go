@@ -79,8 +79,8 @@ type node struct {
 const (
 	flagFrozen uint8 = 1 << iota // referred to by a memo reference: must not change any more
 	flagAware                    // datetime, time: has a time zone
-	flagKnown                    // tuple: its hash can be computed by the sender, and needs no second look to be one
-	flagRandom                   // tuple: its hash depends on a secret
+	flagKnown                    // tuple: is a key by its flags alone, whose hash the sender can aim, perhaps but for a secret in it
+	flagRandom                   // tuple: is a key by its flags alone, whose hash depends on nothing but secrets
 )
 
 // maxSize is where the expanded size of a tuple stops to be counted: far above every budget.
