@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -176,10 +177,16 @@ func FuzzFrames(f *testing.F) {
 	f.Add(encode(f, KindLog, 0, []byte("\x81\xa1k\x01")))
 	f.Add(append(encode(f, KindChunk, 1, make([]byte, 70_000)), encode(f, KindCancelled, 1)...))
 	f.Add(append(encode(f, KindResult, 0, []byte("x")), 0xff, 0xff, 0xff, 0xff))
+	f.Add(append(encode(f, KindBuffer, 1, 20_000, true), append(encode(f, KindFill, 1, make([]byte, 20_000)), encode(f, KindResult, 1, pickled(nil))...)...))
+	f.Add(append(encode(f, KindStdout, 2, make([]byte, 100_000)), encode(f, KindReady, 0, "1", 1, "3")...))
+	f.Add(encode(f, KindException, 2, []byte("\x81\xa6frames\x91\x94\xa1f\x01\xa1g\xa0"), []byte("\x80\x05N.")))
+	rounds := 0
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, p := connect(t, Options{MaxResult: 1 << 16, Window: 1 << 16})
-		if _, err := c.Begin(nil); err != nil {
-			t.Fatal(err)
+		for range 2 {
+			if _, err := c.Begin(nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		done := make(chan struct{})
 		go func() { defer close(done); p.write(data); p.f.Close() }()
@@ -195,5 +202,12 @@ func FuzzFrames(f *testing.F) {
 		}
 		c.Close()
 		<-done
+		if rounds++; rounds%1000 == 0 { // a child may take neither memory nor threads
+			var memory runtime.MemStats
+			runtime.ReadMemStats(&memory)
+			if n := runtime.NumGoroutine(); n > 100 || memory.HeapInuse > 256<<20 {
+				t.Fatalf("%d goroutines, %d bytes", n, memory.HeapInuse)
+			}
+		}
 	})
 }

@@ -8,7 +8,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from pysandboxes import sandbox
@@ -309,3 +309,51 @@ def hold_and_return(name: str, argument: Slowly) -> int:
 @sandbox
 def freed() -> list[str]:
     return FREED
+
+
+STARTED: list[str] = []
+CANCELLED: list[str] = []
+
+
+async def _for_ever(name: str) -> None:
+    import asyncio
+
+    STARTED.append(name)
+    try:
+        await asyncio.sleep(600)
+    except asyncio.CancelledError:
+        CANCELLED.append(name)
+        raise
+
+
+@sandbox
+async def wait_for_ever(name: str) -> None:
+    await _for_ever(name)
+
+
+@sandbox(timeout=1.5)
+async def wait_for_a_moment(name: str) -> None:
+    await _for_ever(name)
+
+
+@sandbox
+def started() -> list[str]:
+    return STARTED
+
+
+@sandbox
+def cancelled() -> list[str]:
+    return CANCELLED
+
+
+@sandbox
+def one_and_wait() -> Iterator[int]:
+    yield 1
+    STARTED.append("generator")
+    time.sleep(600)
+
+
+@sandbox
+async def one_and_wait_async() -> AsyncIterator[int]:
+    yield 1
+    await _for_ever("async generator")
