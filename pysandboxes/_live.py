@@ -190,7 +190,7 @@ class Live:
     def _payload(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, Journey | None]:
         """What a call carries, and what has to be there before it."""
         if not self.fileless:
-            return payload_of(target.module, target.qualname, args, kwargs), None
+            return payload_of(target.module, target.qualname, args, kwargs, target.name), None
         journey = self._journey(target.module, target.function)
         payload = payload_of(target.module if journey is None else journey.label, target.qualname, args, kwargs, target.name)
         if MAIN in payload:

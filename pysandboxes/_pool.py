@@ -15,14 +15,16 @@ from ._pool_workers import Crew
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
-    from typing import Any, ParamSpec, TypeVar
+    from typing import Any, ParamSpec, TypeVar, overload
 
     from ._context import Rule
 
     P = ParamSpec("P")
     T = TypeVar("T")
+else:
+    from ._sandbox import overload
 
 
 class SandboxPoolExecutor(Executor):
@@ -85,13 +87,21 @@ class SandboxPoolExecutor(Executor):
         # An executor that nobody holds any longer ends when its tasks are done, as those of the standard library do.
         weakref.finalize(self, self._crew.close).atexit = False
 
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    @overload
+    def submit(self, fn: Callable[P, Coroutine[Any, Any, T]], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]: ...
+    @overload
+    def submit(  # noqa: F811
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]: ...
+    def submit(  # noqa: F811
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
         """Have ``fn(*args, **kwargs)`` run in a sandbox; of an async function the future has what it returns.
 
         Arguments are pickled when a worker takes the task up. Raises ``RuntimeError`` after ``shutdown``,
         ``BrokenExecutor`` where no sandbox can be started, :class:`SandBoxError` in a fork of the application.
         """
-        future: Future[T] = Future()
+        future: Future[Any] = Future()
         self._crew.add(Work(future, fn, args, kwargs, copy_context()))
         return future
 

@@ -8,12 +8,15 @@ import logging
 import math
 import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import api_targets
 import pool_targets
@@ -264,3 +267,36 @@ def test_what_is_printed_and_logged_is_the_submitter_s(
     wanted = sorted(f"n{number} {step}" for number in range(12) for step in range(20))
     captured = capsys.readouterr()
     assert sorted(captured.out.splitlines()) == sorted(captured.err.splitlines()) == wanted
+
+
+TYPED = """\
+from concurrent.futures import Executor, Future
+from typing import assert_type
+
+from pysandboxes import SandboxPoolExecutor
+
+
+def plain(number: int, text: str = "") -> bytes: ...
+async def awaited(number: int) -> str: ...
+def use(executor: Executor) -> None: ...
+
+
+with SandboxPoolExecutor(2, initializer=plain, initargs=(1,), python_import="json") as pool:
+    assert_type(pool.submit(plain, 1, text="x"), Future[bytes])
+    assert_type(pool.submit(awaited, 1), Future[str])
+    assert_type(pool.submit(int, "1"), Future[int])
+    assert_type(list(pool.map(plain, [1], chunksize=3)), list[bytes])
+    use(pool)
+    pool.submit(plain, "wrong")
+"""
+
+
+def test_it_is_typed(tmp_path: Path) -> None:
+    """As ``submit`` of Executor is, and a coroutine function's future has what it returns."""
+    file = tmp_path / "typed.py"
+    file.write_text(TYPED.replace(": ...", ":\n    raise NotImplementedError"))
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=Path(__file__).parent.parent)
+    assert re.findall(r"typed.py:(\d+): error: (.*)", done.stdout) == [
+        (str(file.read_text().splitlines().index('    pool.submit(plain, "wrong")') + 1), ANY)
+    ], done.stdout

@@ -42,6 +42,7 @@ def checked(span: trace.Span, found: list[tuple[str, str, str]]) -> None:
     assert number != parent
 
 
+@pytest.mark.smoke
 def test_the_caller_s_span_is_the_parent(fresh: Any) -> None:
     """The first call loads OpenTelemetry in the sandbox, in the middle of the function."""
     assert telemetry_targets.loaded() == []
