@@ -3,8 +3,8 @@
  * One thread at a time reads. The thread that served the last call reads the next one, so that a single caller never
  * pays for a thread switch; the others wait as standbys. The main thread comes first whenever it is idle: what a standby
  * has read meanwhile is handed to it, since some things work on the main thread only. While one coroutine after the other is
- * called, the role is lent to the thread of the event loop (channel_loop.c). A watchdog thread (no Python state, no GIL) looks once a
- * millisecond while calls are coming in, and promotes a standby when a frame has arrived and nobody is reading, which
+ * called, the role is lent to the thread of the event loop (channel_loop.c). A watchdog thread (no Python state, no GIL) looks three
+ * times a millisecond while calls are coming in, and promotes a standby when a frame has arrived and nobody is reading, which
  * means that a call is taking long. It sleeps when nothing has come for a while.
  */
 #include "guard.h"
@@ -20,7 +20,8 @@
 
 #include "channel.h"
 
-#define AWAKE_TICKS 100 /* ticks without a frame before the watchdog sleeps */
+#define TICK_NS 300000   /* a call that nobody reads is seen after one to two of these */
+#define AWAKE_TICKS 250 /* ticks without a frame before the watchdog sleeps */
 
 psb_channel ch = {.fd = -1,
                   .mu = PTHREAD_MUTEX_INITIALIZER,
@@ -39,7 +40,7 @@ static void *watch(void *unused) {
     int quiet = 0;
     bool idle_before = false;
     for (;;) {
-        struct timespec tick = {0, 1000000};
+        struct timespec tick = {0, TICK_NS};
         nanosleep(&tick, NULL);
         pthread_mutex_lock(&ch.mu);
         if (ch.closed) {
