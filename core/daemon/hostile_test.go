@@ -93,6 +93,12 @@ func TestAChildWithTenThousandQuestionSockets(t *testing.T) {
 	assert.LessOrEqual(t, openDescriptors(t), before+6)
 }
 
+func TestASandboxTakesAQuarterOfTheDescriptorsAtMost(t *testing.T) {
+	for limit, want := range map[uint64]int{20: 16, 256: 64, 1024: 256, 1 << 20: maxSockets} {
+		assert.Equal(t, want, socketsFor(limit), limit)
+	}
+}
+
 // Notes and refusals without end take no memory to speak of.
 func TestAFloodOfNotesAndRefusals(t *testing.T) {
 	w := newWorld(t, subprocess, "floods")

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 )
@@ -19,12 +21,24 @@ import (
 // refuses what its snapshot does not hold.
 const maxSockets = 512
 
+// socketsFor is that bound where this process may have so many descriptors: a sandbox must not take those of the application.
+func socketsFor(limit uint64) int { return int(min(maxSockets, max(limit/4, 16))) }
+
+func socketBound() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return socketsFor(0)
+	}
+	return socketsFor(limit.Cur)
+}
+
 // server answers the question sockets of one child and all its descendants.
 type server struct {
 	judge    *judge
 	recorder *learn.Recorder // nil: this run does not learn
 	logger   *slog.Logger
 
+	most    int        // sockets at a time
 	hello   chan error // the first hello's outcome; room for one
 	greeted atomic.Bool
 
@@ -35,7 +49,7 @@ type server struct {
 }
 
 func newServer(j *judge, recorder *learn.Recorder, logger *slog.Logger) *server {
-	return &server{judge: j, recorder: recorder, logger: logger, hello: make(chan error, 1), open: make(map[*socket]bool)}
+	return &server{most: socketBound(), judge: j, recorder: recorder, logger: logger, hello: make(chan error, 1), open: make(map[*socket]bool)}
 }
 
 // run starts to take announcements.
@@ -57,7 +71,7 @@ func (s *server) stop() {
 // adopt runs serve on a goroutine that owns f and recovers at its top. It reports whether there was room.
 func (s *server) adopt(f *socket, serve func()) bool {
 	s.mu.Lock()
-	if len(s.open) >= maxSockets+1 {
+	if len(s.open) >= s.most+1 {
 		s.mu.Unlock()
 		f.Close()
 		return false
@@ -93,7 +107,7 @@ func (s *server) announcements(announce *socket) {
 		case err != nil:
 			return
 		case !s.adopt(asking, func() { s.questions(asking) }):
-			s.logger.Warn("too many processes of the sandbox ask at once", "limit", maxSockets)
+			s.logger.Warn("too many processes of the sandbox ask at once", "limit", s.most)
 		}
 	}
 }

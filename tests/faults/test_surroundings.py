@@ -7,6 +7,7 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,23 @@ def test_no_descriptor_is_left_for_a_start(profile: Path) -> None:
     assert start() != os.getpid()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_limit_of_open_files_stays_the_application_s(run_program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    """A Go runtime raises it; it is for the application to choose, and its children inherit it."""
+    done = run_program(
+        """\
+        import os, resource, subprocess, sys
+        sys.path.insert(0, os.environ["HERE"])
+        import fault_targets
+        from pysandboxes import sandboxes
+        if __name__ == "__main__":
+            resource.setrlimit(resource.RLIMIT_NOFILE, (300, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            with sandboxes(sandboxes_config=os.environ["PROFILE"]):
+                assert fault_targets.pid()
+                print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], flush=True)
+                subprocess.run(["sh", "-c", "ulimit -Sn"])
+    """,
+        env={"HERE": str(Path(__file__).resolve().parent)},
+    )
+    assert (done.returncode, done.stdout) == (0, "300\n300\n"), done.stderr
