@@ -40,8 +40,8 @@ class SandboxPoolExecutor(Executor):
     ``max_tasks_per_child``: tasks (or chunks of them) after which a sandbox is replaced by a fresh one.
     The other arguments are those of :class:`pysandboxes.sandboxes`, rules among them; the profile is read here, once.
 
-    A task whose sandbox dies fails with :class:`SandBoxProtocolError`, and the next one gets a new sandbox. Where no sandbox
-    can be started, tasks fail with ``concurrent.futures.BrokenExecutor`` (then a :class:`SandBoxError` too), as does
+    A task whose sandbox dies fails with :class:`SandBoxProtocolError`, and the next one gets a new sandbox. Where none can ever
+    be started, tasks fail with ``concurrent.futures.BrokenExecutor`` (then a :class:`SandBoxError` too), as does
     ``submit``. What cannot travel is told by the future, not by ``submit``.
 
     Under ``os-sandbox=none``, and in a process that is sandboxed itself, tasks run in threads of this process.

@@ -84,7 +84,13 @@ def directly(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return asyncio.run(_directly_awaited(value))
 
 
-def broken(cause: BaseException | None) -> BrokenSandboxPool:
+def broken(cause: BaseException) -> BrokenSandboxPool:
     exc = BrokenSandboxPool(f"no sandbox of this pool can be started: {type(cause).__name__}: {cause}")
+    exc.__cause__ = cause
+    return exc
+
+
+def unstarted(cause: BaseException) -> SandBoxError:
+    exc = SandBoxError(f"the sandbox of this task could not be started: {type(cause).__name__}: {cause}")
     exc.__cause__ = cause
     return exc

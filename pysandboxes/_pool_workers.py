@@ -15,7 +15,7 @@ from time import monotonic
 from . import _context, _dask
 from ._callee import Callee
 from ._exceptions import SandBoxError, SandBoxProtocolError
-from ._pool_tasks import Chunk, Initializer, Work, broken, directly
+from ._pool_tasks import Chunk, Initializer, Work, broken, directly, unstarted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Crew:
         self.workers: set[Worker] = set()
         self.forked = False
         self.hurried = False
+        self.worked = False
         self._init = None if init is None else Initializer(*init)
         self._graceful = graceful
         self._queue: deque[Work] = deque()
@@ -124,21 +125,34 @@ class Crew:
         with self.lock:
             return bool(self._queue) or not (self._closing or self._broken is not None)
 
-    def leave(self, worker: Worker, work: Work | None = None, exc: BaseException | None = None) -> None:
-        """A worker ends, or (``exc``) cannot start its sandbox: others take over its task, if there are any."""
+    def stays(self, worker: Worker, work: Work, exc: BaseException) -> bool:
+        """What becomes of a task whose sandbox cannot be started, and whether its worker goes on.
+
+        Other workers take it over, if there are any. Else it fails: alone, where a sandbox of this pool has been started before
+        (there are no descriptors, no memory just now), and with all that wait where none ever has.
+        """
+        with self.lock:
+            if len(self.workers) > 1 and not self.hurried:
+                self.workers.discard(worker)
+                self._queue.appendleft(work)
+                self.lock.notify()
+                return False
+            lasting = not (self.worked or self.hurried)
+            failed = [work]
+            if lasting:
+                self._broken = exc
+                failed += self._queue
+                self._queue.clear()
+                self.lock.notify_all()
+        for one in failed:
+            one.fail(broken(exc) if lasting else unstarted(exc))
+        return not lasting
+
+    def leave(self, worker: Worker) -> None:
+        """A worker has ended."""
         with self.lock:
             self.workers.discard(worker)
-            failed: list[Work] = []
-            if exc is not None and work is not None:
-                if self.workers and not self.hurried:
-                    self._queue.appendleft(work)
-                else:
-                    self._broken = exc
-                    failed = [work, *self._queue]
-                    self._queue.clear()
             self.lock.notify_all()
-        for one in failed:
-            one.fail(broken(exc))
         self._close_model()
 
     # ---- its end ----------------------------------------------------------------------------------------------------
@@ -232,9 +246,11 @@ class Worker:
                     self.start()
                 except BaseException as exc:
                     self.let_go()
-                    crew.leave(self, work, exc)
-                    return
-                self.perform(work)
+                    if not crew.stays(self, work, exc):
+                        return
+                else:
+                    crew.worked = True
+                    self.perform(work)
                 work = None  # an idle worker holds nobody's arguments and results
                 self.renew()
         finally:

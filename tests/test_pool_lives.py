@@ -109,6 +109,30 @@ def test_a_worker_that_cannot_start_leaves_its_task_to_others(pool: Pool, tmp_pa
     assert (first.result(), second.result()) == (str(go), 2)
 
 
+def test_a_pool_that_has_worked_is_not_broken_by_a_lack_of_descriptors(run_program: Any) -> None:
+    done = run_program("""\
+import os, resource
+import pool_targets
+from pysandboxes import SandboxPoolExecutor
+
+if __name__ == "__main__":
+    with SandboxPoolExecutor(1, sandboxes_config=os.environ["PROFILE"]) as pool:
+        pool.submit(pool_targets.add, 1).result()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        for task in (pool_targets.die, pool_targets.pid):
+            failed = pool.submit(task).exception()
+            print(type(failed).__name__, failed)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        print(pool.submit(pool_targets.add, 1).result())
+""")
+    died, unstarted, after = done.stdout.splitlines()
+    assert died.startswith("SandBoxProtocolError "), done
+    assert unstarted.startswith("SandBoxError the sandbox of this task could not be started: "), done
+    assert "too many open files" in unstarted.lower()
+    assert after == "2"
+
+
 def test_what_is_wrong_is_told_at_once(profile: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigSyntaxError, match="missing"):
         SandboxPoolExecutor(sandboxes_config=tmp_path / "missing")
