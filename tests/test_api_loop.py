@@ -118,6 +118,17 @@ def test_signals_are_handled_while_the_loop_reads(profile: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_program_that_plays_the_loop_does_no_harm(profile: Path) -> None:
+    async def main() -> None:
+        async with loop_that_reads(profile):
+            playing = asyncio.create_task(asyncio.to_thread(loop_targets.play_the_loop))
+            while not playing.done():
+                assert await asyncio.gather(*(loop_targets.same(number) for number in range(20))) == list(range(20))
+            assert await playing == set()
+
+    asyncio.run(main())
+
+
 def test_a_copy_of_the_loop_takes_nothing_away(profile: Path) -> None:
     async def main() -> None:
         async with loop_that_reads(profile, python_api="ALLOW:os.fork"):

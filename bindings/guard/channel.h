@@ -23,6 +23,7 @@ typedef struct {
     sem_t main; /* not a condition: a signal has to end the wait, since Python's handlers run in this thread */
     bool reading;    /* a thread is at the socket */
     bool looping;    /* the event loop's thread has the reader's role, also while it is not at the socket */
+    pthread_t at_socket; /* which one, of the loop's */
     bool closed;     /* the application is gone, or nobody reads any more */
     bool stopping;   /* STOP has come: no more calls, but the running ones go on, and what is said of them is read */
     bool forked;     /* this process is a copy: the channel is its parent's */

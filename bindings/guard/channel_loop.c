@@ -24,12 +24,15 @@ PyObject *psb_channel_lend(void) {
     return PyLong_FromLong(lent ? ch.fd : -1);
 }
 
-/* Goes to the socket, or leaves it. False: the role is not ours any more. */
+/* Goes to the socket, or leaves it. False: the role is not ours any more, or another thread uses it, as a program can that calls
+ * these functions itself: only who went there leaves. */
 static bool at_socket(bool there) {
     pthread_mutex_lock(&ch.mu);
-    bool ours = ch.looping && !ch.closed;
-    if (ours)
+    bool ours = ch.looping && !ch.closed && (there ? !ch.reading : ch.reading && pthread_equal(ch.at_socket, pthread_self()));
+    if (ours) {
         ch.reading = there;
+        ch.at_socket = pthread_self();
+    }
     if (ch.dozing && !there)
         pthread_cond_signal(&ch.watchdog);
     pthread_mutex_unlock(&ch.mu);
