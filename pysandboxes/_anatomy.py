@@ -159,7 +159,9 @@ def _steady_class(value: type) -> list[Any] | None:
     for name, part in vars(value).items():
         parts += (name, part)
         function = part.fget if isinstance(part, property) else getattr(part, "__func__", part)
-        if (name[0] == "_" and type(function) is not FunctionType) or isinstance(part, (_Slot, type, value)):
+        if (name[0] == "_" and type(function) is not FunctionType) or isinstance(part, (*_Slot, type)):
+            continue
+        if value in type(part).__mro__:  # a member of an enumeration; isinstance() asks the metaclass
             continue
         inside = steady(function)
         if inside is None:

@@ -107,8 +107,8 @@ class Packer(Pickler):
         attributes = attributes_of(value)
         members = own.get("_member_map_")
         fields = own.get("_fields")
-        if "typing" in sys.modules and sys.modules["typing"].Generic in value.__bases__:
-            raise TypeError(f"the generic class {value.__qualname__} cannot travel")
+        if type(value).__module__ == "typing" or any(base.__module__ == "typing" for base in value.__bases__):
+            raise TypeError(f"{value.__qualname__} is generic, a protocol or a typed dict, and those cannot travel")
         if isinstance(members, dict) and "_value2member_map_" in own:  # enum
             space = {**space, **{name: member._value_ for name, member in members.items()}}
             attributes = {name: part for name, part in attributes.items() if name not in members and of_main(part)}
