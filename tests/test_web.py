@@ -55,8 +55,8 @@ def check(path: str, answer: dict[str, Any]) -> None:
 
 def test_under_load_each_request_has_its_own_answer_and_output(program: Program, run_program: Run) -> None:
     with application(program) as port:
-        found = under_load(run_program, port, 32, 720, NUMBERED + REFUSED)
-    assert found["status"] == {"200": 480, "403": 240}
+        found = under_load(run_program, port, 24, 360, NUMBERED + REFUSED)
+    assert found["status"] == {"200": 240, "403": 120}
     for path, answer in found["answers"]:
         check(path, answer)
 
