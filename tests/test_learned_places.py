@@ -201,7 +201,7 @@ def test_what_the_prompt_does_is_not_learned(held: Place) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(held.folder)
-        os.execve(held.command()[0], held.command("--learn"), {**held.environ(), "TERM": "dumb"})
+        os.execve(held.command()[0], held.command("--learn", "-"), {**held.environ(), "TERM": "dumb"})
     seen = b""
 
     def until(word: bytes) -> None:

@@ -197,7 +197,7 @@ func specOf(args *Arguments, in *interpreter.Interpreter, env map[string]string)
 		ProfilePath: path, Searched: searched, Overrides: args.Rules, Env: env, Interpreter: in,
 		PythonArgs: args.Python, Cwd: cwd, Mode: wire.ModeComplete,
 		Learn:  daemon.LearnMode{On: args.Learn, File: args.LearnFile, IfMissing: isTerminal(2)},
-		Prompt: args.Kind == TargetNone && isTerminal(0),
+		Prompt: typed(args) && isTerminal(0),
 		Target: target.files, TargetModules: target.modules,
 		Stdio:    [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
 		InitPath: init,

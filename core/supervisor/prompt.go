@@ -20,8 +20,11 @@ var ipythonCommands = []string{"profile", "kernel", "locate", "history"}
 // prompts tells whether a person sits at a prompt of the program from its start.
 func prompts(args *Arguments) bool {
 	ipython := args.Kind == TargetModule && args.Target == ipythonModule
-	return isTerminal(0) && (args.Kind == TargetNone || ipython)
+	return isTerminal(0) && (typed(args) || ipython)
 }
+
+// typed tells whether the program is what comes in on stdin: from a terminal it is typed at python's own prompt, also after `-`.
+func typed(args *Arguments) bool { return args.Kind == TargetNone || args.Kind == TargetStdin }
 
 // ipython takes IPython for the prompt where it is installed and the profile lets it in and lets it run what is typed.
 func ipython(plain *daemon.Plan, spec daemon.Spec) (*daemon.Plan, error) {
