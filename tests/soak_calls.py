@@ -196,7 +196,7 @@ class Soak:
 
     def rest(self) -> dict[str, int]:
         self.went.clear()
-        while self.resting < THREADS + 1:
+        while self.resting < THREADS + 1 and not self.wrong:
             time.sleep(0.01)
         found = state() | {"pending": self.handle.stats()["pending"]}
         self.went.set()

@@ -76,6 +76,7 @@ def attack(how: str) -> str:
         write(frame(14, mine, b"x" * 1000)[:500], fd)
         os._exit(0)
     if how == "closes":
+        LIBC.shutdown(fd, 2)  # else the thread that reads keeps it open, and all there is to see is a call that hangs
         LIBC.close(fd)
     elif how == "shuts its end":
         LIBC.shutdown(fd, 1)
