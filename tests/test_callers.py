@@ -73,6 +73,26 @@ def test_the_library_imports_itself(place: Place, options: tuple[str, ...]) -> N
     assert (done.stdout, done.returncode) == ("7 1\n", 0), done.stderr
 
 
+def test_constants_of_every_kind_are_compared(place: Place) -> None:
+    """email.message has a set of pairs among its constants: as the file has it, it is the library's; otherwise it is not."""
+    place.profile("python-import=urllib, email\npython-api=ALLOW:dynamic-code\n")
+    code = """
+        import email, urllib.request
+        path = email.__file__.replace("__init__", "message")
+        text = open(path).read()
+        assert "('text', 'plain')" in text
+        for source in (text, text.replace("('text', 'plain')", "('text', 'plane')")):
+            try:
+                exec(compile(source, path, "exec"), {"__name__": "email.message", "__package__": "email"})
+                print("the library's")
+            except ImportError as error:
+                print(type(error).__name__, error.name)
+    """
+    place.file("app.py", code)
+    held = place.run("app.py")
+    assert held.stdout == "the library's\nRuleModuleNotFoundError binascii\n", held.stderr
+
+
 def test_the_library_imports_itself_when_it_is_called(place: Place) -> None:
     """Functions of modules whose own code has gone: their part of the file is found."""
     place.profile("python-import=gettext\npython-import=decimal\npython-import=importlib\n")

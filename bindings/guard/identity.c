@@ -101,15 +101,24 @@ static const psb_text *entry(const char *s, size_t n) {
  * program's classes. */
 static bool same_code(PyCodeObject *a, PyCodeObject *b, int depth);
 
+/* A tuple's hash and comparison are those of its items. The compiler makes sets of few levels (email.message has one of pairs). */
+static bool plain(PyObject *o, int levels) {
+    if (PyTuple_CheckExact(o) && levels > 0) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++)
+            if (!plain(PyTuple_GET_ITEM(o, i), levels - 1))
+                return false;
+        return true;
+    }
+    return PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyBytes_CheckExact(o) || PyBool_Check(o) || o == Py_None;
+}
+
 static bool plain_items(PyObject *set) {
     PyObject *items = PySequence_List(set);
-    bool plain = items;
-    for (Py_ssize_t i = 0; plain && i < PyList_GET_SIZE(items); i++) {
-        PyObject *o = PyList_GET_ITEM(items, i);
-        plain = PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyBytes_CheckExact(o) || PyBool_Check(o) || o == Py_None;
-    }
+    bool all = items;
+    for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(items); i++)
+        all = plain(PyList_GET_ITEM(items, i), 4);
     Py_XDECREF(items);
-    return plain;
+    return all;
 }
 
 static bool same(PyObject *a, PyObject *b, int depth) {
