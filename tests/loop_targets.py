@@ -78,6 +78,41 @@ def play_the_loop() -> set[object]:
     return {type(one) if isinstance(one, tuple) else one for one in got} - {bool, type(None), True, False}
 
 
+class Member:
+    """Stands in a set as what names the calls of same(), and calls the guard when it is compared."""
+
+    target = b"\x8c\x0cloop_targets\x94\x8c\x04same\x94"
+
+    def __init__(self, seen: list[object]) -> None:
+        self.seen = seen
+
+    def __hash__(self) -> int:
+        return hash(self.target)
+
+    def __eq__(self, other: object) -> bool:
+        from pysandboxes import _guard
+
+        if other == self.target:
+            _guard.leave()
+            self.seen.append(_guard.take({self.target}))
+        return other == self.target
+
+
+@sandbox
+async def take_inside_take() -> tuple[list[bool], int]:
+    """What a call was while another was being taken, if one was; how many were taken, and answered in same()'s place."""
+    import pickle
+
+    from pysandboxes import _guard
+
+    seen: list[object] = []
+    got = [_guard.take({Member(seen)}), *seen]  # type: ignore[arg-type]
+    taken = [one for one in got if isinstance(one, tuple)]
+    for number in {one[1] for one in taken}:
+        _guard.send(14, number, pickle.dumps("taken"))
+    return [isinstance(one, tuple) for one in seen], len(taken)
+
+
 @sandbox
 async def fork_in_the_loop() -> int:
     """The status of a copy of this interpreter that comes back from its call."""

@@ -129,6 +129,21 @@ def test_a_program_that_plays_the_loop_does_no_harm(profile: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_call_is_taken_once_while_a_program_compares_it(profile: Path) -> None:
+    async def main() -> None:
+        async with loop_that_reads(profile):
+            taken = 0
+            while taken < 3:
+                (seen, count), *others = await asyncio.gather(
+                    loop_targets.take_inside_take(), *(loop_targets.same(number) for number in range(20))
+                )
+                assert not any(seen), "what is being taken was taken a second time"
+                assert [one for one in others if one != "taken"] == [n for n, one in enumerate(others) if one != "taken"]
+                taken += count
+
+    asyncio.run(main())
+
+
 def test_a_copy_of_the_loop_takes_nothing_away(profile: Path) -> None:
     async def main() -> None:
         async with loop_that_reads(profile, python_api="ALLOW:os.fork"):

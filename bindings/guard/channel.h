@@ -22,6 +22,7 @@ typedef struct {
     pthread_cond_t standby, watchdog;
     sem_t main; /* not a condition: a signal has to end the wait, since Python's handlers run in this thread */
     bool reading;    /* a thread is at the socket */
+    bool taking;     /* the event loop's thread works on what it has read: code of the program may run then, and must not move on */
     bool looping;    /* the event loop's thread has the reader's role, also while it is not at the socket */
     pthread_t at_socket; /* which one, of the loop's */
     bool closed;     /* the application is gone, or nobody reads any more */

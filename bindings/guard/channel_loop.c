@@ -56,7 +56,8 @@ PyObject *psb_channel_look(void) {
 }
 
 PyObject *psb_channel_leave(void) {
-    at_socket(false);
+    if (!ch.taking)
+        at_socket(false);
     Py_RETURN_NONE;
 }
 
@@ -125,6 +126,7 @@ PyObject *psb_channel_take(PyObject *known) {
     if (!at_socket(true))
         return PyBool_FromLong(ch.forked); /* in a copy the loop's descriptors are the parent's, too: let them be */
     bool end = false;
+    ch.taking = true; /* the members of `known` compare as they like, and the collector may run */
     if (ch.from == ch.to) {
         ssize_t r = recv(ch.fd, ch.buf, sizeof ch.buf, MSG_DONTWAIT);
         end = r <= 0;
@@ -132,6 +134,7 @@ PyObject *psb_channel_take(PyObject *known) {
             ch.from = 0;
             ch.to = (size_t)r;
         } else if (r < 0 && (errno == EAGAIN || errno == EINTR)) {
+            ch.taking = false;
             at_socket(false);
             Py_RETURN_NONE;
         }
@@ -150,7 +153,7 @@ PyObject *psb_channel_take(PyObject *known) {
     if (mine > 0)
         message = Py_BuildValue("iLy#O", (int)f.kind, (long long)f.id, data.s, (Py_ssize_t)data.n, ch.from + length < ch.to ? Py_True : Py_False);
     pthread_mutex_lock(&ch.mu);
-    ch.reading = false;
+    ch.reading = ch.taking = false;
     bool nothing = !mine && ch.from == ch.to && !end;
     if (message) {
         ch.from += length;
