@@ -9,7 +9,6 @@ The functions below that stand in pickles are called with what the application c
 from __future__ import annotations
 
 import sys
-from _pickle import loads
 from _thread import RLock
 from types import CellType, MappingProxyType
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from types import CodeType, FunctionType
     from typing import Any
 
-    #: Name, number of its first code object, pickle of the empty shell or b"", pickle of what is in it or b"".
-    Item = tuple[str, int, bytes, bytes]
+    #: Name, number of its first code object, pickle of the empty shell or None, pickle of what is in it or None.
+    Item = tuple[str, int, _guard.Payload | None, _guard.Payload | None]
     #: All code objects; the items that have a shell, in the order they need; all items, in the order of their contents; the
     #: label by which a function is called from here on, or "", and its qualified name; source texts by file.
     Sent = tuple[tuple[CodeType, ...], list[Item], list[Item], str, str, dict[str, str]]
@@ -56,13 +55,13 @@ def install(sent: Sent) -> None:
         _Sent.codes = codes
         try:
             for key, _Sent.first, shell, _ in shells:
-                made_by, arguments = loads(shell)
+                made_by, arguments = _guard.loads(shell)
                 space[key] = made_by(*arguments)
             for key, _Sent.first, shell, content in contents:
                 if shell:
-                    restore(space[key], loads(content))
+                    restore(space[key], _guard.loads(content))
                 elif content:
-                    space[key] = loads(content)
+                    space[key] = _guard.loads(content)
                 elif _Sent.first >= 0:
                     space[key] = _guard.function(codes[_Sent.first], space, ())()
                 else:

@@ -40,7 +40,7 @@ def main() -> NoReturn:
     forwarder.watch()
     server = Server(forwarder)
     _main_module.install(main_path, main_package)
-    _guard.arm()
+    _guard.arm(main_package)
     server.run()
     sys.stdout.flush()
     sys.stderr.flush()

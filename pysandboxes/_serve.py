@@ -7,7 +7,7 @@ thread that took the call, coroutines in the one loop thread, which is started a
 from __future__ import annotations
 
 import sys
-from _pickle import dumps, loads
+from _pickle import dumps
 from _thread import allocate_lock, get_ident, start_new_thread
 from contextvars import Context
 from posix import _exit, register_at_fork
@@ -146,7 +146,7 @@ class Server:
         start_new_thread(function, args)
 
     def perform(
-        self, call_id: int, held: list[bytes | tuple[Any, ...] | None], here: bool = False
+        self, call_id: int, held: list[_guard.Payload | tuple[Any, ...] | None], here: bool = False
     ) -> tuple[Call, CoroutineType[Any, Any, Any]] | None:
         """Perform a call in this thread, a coroutine in the loop's. ``here``: this is that; it begins what is given back."""
         call = self.calls[call_id] = Call(call_id)
@@ -160,11 +160,11 @@ class Server:
         try:
             if payload is None:
                 raise MemoryError("the arguments of the call do not fit")
-            if not isinstance(payload, bytes):  # what a call that comes next needs
+            if isinstance(payload, tuple):  # what a call that comes next needs
                 install(payload)
                 self.finish(call, *self.succeeded(call, None))
                 return None
-            module, call.name, args, kwargs, *span = loads(payload)
+            module, call.name, args, kwargs, *span = _guard.loads(payload)
             function: Any = self.internal[call.name] if module == INTERNAL else resolve(module, call.name)
             if here and not _is_coroutine_function(function):  # the name has come to mean another one
                 self.loop.known.clear()

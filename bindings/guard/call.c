@@ -108,8 +108,8 @@ int psb_call_check(int call, const char *event) {
         return 0;
     if (caller == PSB_STDLIB && strcmp(row->name, "marshal.load") == 0 && carried("dynamic-code") && psb_frame_in(READS_CODE))
         return 0;
-    if (psb.partial && (strcmp(row->category, "threads") == 0 || strcmp(row->category, "deserialization") == 0) && psb_frame_serves())
-        return 0; /* the threads that take the calls and the arguments that came with them: the application's doing */
+    if (psb.partial && strcmp(row->category, "threads") == 0 && psb_frame_serves())
+        return 0; /* the threads that take the calls: the application's doing */
     return psb_call_ask(call, event);
 }
 
@@ -177,7 +177,7 @@ int psb_find_class(int call, PyObject *args) {
             value = strcmp(*p, s) == 0;
         PyErr_Clear();
         Py_XDECREF(full);
-        if (value)
+        if (value || (psb.partial && psb_delivered_class(module, name)))
             return 0;
     }
     if (psb_frame_in(MULTIPROCESSING) && (psb.learn || starts_programs()))

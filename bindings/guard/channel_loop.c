@@ -151,7 +151,8 @@ PyObject *psb_channel_take(PyObject *known) {
     else if (mine > 0)
         psb_window_free(f.id);
     if (mine > 0)
-        message = Py_BuildValue("iLy#O", (int)f.kind, (long long)f.id, data.s, (Py_ssize_t)data.n, ch.from + length < ch.to ? Py_True : Py_False);
+        message = Py_BuildValue("iLNO", (int)f.kind, (long long)f.id, psb_delivered_bytes((const uint8_t *)data.s, data.n),
+                                ch.from + length < ch.to ? Py_True : Py_False);
     pthread_mutex_lock(&ch.mu);
     ch.reading = ch.taking = false;
     bool nothing = !mine && ch.from == ch.to && !end;

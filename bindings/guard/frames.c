@@ -188,14 +188,11 @@ static bool of_same_package(PyCodeObject *code, const char *name, size_t n) {
     return n >= top && memcmp(s + from, name, top) == 0 && (n == top || name[top] == '.');
 }
 
-bool psb_static_import(const char *name, size_t n) {
-    PyFrameObject *frame = NULL;
-    PyCodeObject *code = nearest(&frame);
+/* Is the running instruction of a frame an import of the name? */
+static bool imports(PyCodeObject *code, PyFrameObject *frame, const char *name, size_t n) {
     int arg = 0;
     bool same = false;
-    if (!code)
-        return false;
-    if (classify(code) == PSB_STDLIB && instruction(code, frame, &arg) == IMPORT_NAME && arg < PyTuple_GET_SIZE(code->co_names)) {
+    if (instruction(code, frame, &arg) == IMPORT_NAME && arg < PyTuple_GET_SIZE(code->co_names)) {
         PyObject *written = PyTuple_GET_ITEM(code->co_names, arg);
         Py_ssize_t wn;
         const char *ws = PyUnicode_AsUTF8AndSize(written, &wn);
@@ -205,6 +202,15 @@ bool psb_static_import(const char *name, size_t n) {
         same = ws && (size_t)wn <= n && memcmp(ws, name + n - (size_t)wn, (size_t)wn) == 0 &&
                ((size_t)wn == n || ((wn == 0 || name[n - (size_t)wn - 1] == '.') && of_same_package(code, name, n)));
     }
+    return same;
+}
+
+bool psb_static_import(const char *name, size_t n) {
+    PyFrameObject *frame = NULL;
+    PyCodeObject *code = nearest(&frame);
+    if (!code)
+        return false;
+    bool same = classify(code) == PSB_STDLIB && imports(code, frame, name, n);
     Py_DECREF(code);
     Py_DECREF(frame);
     return same;
@@ -290,6 +296,32 @@ bool psb_frame_serves(void) {
     bool yes = code && in_package(code, &rest, &n) && listed(rest, n, serving) && psb_code_verified(code);
     Py_XDECREF(code);
     return yes;
+}
+
+bool psb_package_import(const char *name, size_t n) {
+    PyFrameObject *frame = NULL;
+    PyCodeObject *code = nearest(&frame);
+    const char *rest;
+    size_t ignored;
+    if (!code)
+        return false;
+    bool same = in_package(code, &rest, &ignored) && imports(code, frame, name, n) && psb_code_verified(code);
+    Py_DECREF(code);
+    Py_DECREF(frame);
+    return same;
+}
+
+bool psb_running_is(const PyFrameObject *frame) {
+    PyThreadState *ts = PyThreadState_GetUnchecked();
+    PyFrameObject *f = ts ? PyThreadState_GetFrame(ts) : NULL;
+    Py_XDECREF(f); /* only compared */
+    return f == frame;
+}
+
+bool psb_outside_is(const PyFrameObject *frame) {
+    PyFrameObject *f = outside_frame();
+    Py_XDECREF(f); /* only compared */
+    return f == frame;
 }
 
 bool psb_outside_serves(void) {

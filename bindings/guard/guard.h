@@ -190,6 +190,9 @@ psb_caller psb_charged_caller(void); /* PSB_OTHER when any frame outside the sta
 bool psb_static_import(const char *name, size_t n); /* the running instruction is `import name` */
 bool psb_frame_in(const char *const *files);        /* nearest frame's file below the standard library, NULL-terminated list */
 bool psb_frame_serves(void);                         /* the package's own serving code in a child */
+bool psb_running_is(const PyFrameObject *frame);      /* the nearest frame is that one */
+bool psb_outside_is(const PyFrameObject *frame);      /* ... the nearest one outside the standard library */
+bool psb_package_import(const char *name, size_t n); /* the running instruction is the package's own `import name` */
 bool psb_outside_serves(void);                       /* ... is the nearest one outside the standard library */
 bool psb_frame_entered(const char *const *files, const char *const *functions, bool *first);
 bool psb_importing(void);                            /* the import system itself is at work */
@@ -203,7 +206,8 @@ size_t psb_site(char *out, size_t cap);             /* "file:line" of the neares
 
 bool psb_code_verified(PyCodeObject *code);
 bool psb_code_never_verified(PyCodeObject *code); /* from here on, whatever its file holds */
-bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a file */
+bool psb_own_event(PyObject *args); /* raised by the guard's own reading of a file, or of what the application sent */
+PyObject *psb_own_unmarshal(PyObject *bytes, Py_ssize_t from);
 
 /* ---- template.c: what the standard library's code generators may run ------------------------------------------ */
 
@@ -227,6 +231,16 @@ int psb_prompt_module(const char *name, PyObject *module);
 
 PyObject *psb_sent_payload(const uint8_t *data, size_t n);
 PyObject *psb_sent_function(PyObject *args);
+
+/* ---- delivered.c: what the application's calls bring --------------------------------------------------------------- */
+
+int psb_delivered_open(const char *main_package); /* before any code of the program has run */
+PyObject *psb_delivered_bytes(const uint8_t *data, size_t n); /* a payload: a new reference, or NULL with an exception */
+PyObject *psb_delivered_object(PyObject *bytes);
+PyObject *psb_delivered_data(PyObject *payload); /* its bytes, borrowed, or NULL with an exception */
+PyObject *psb_delivered_loads(PyObject *payload);
+bool psb_delivered_class(PyObject *module, PyObject *name); /* the payload that is read just now names it */
+bool psb_delivered_import(PyObject *subject, const char *name, size_t n);
 
 /* ---- the families ---------------------------------------------------------------------------------------------- */
 

@@ -201,11 +201,16 @@ bool psb_own_event(PyObject *args) {
     return PyBytes_GET_SIZE(b) == n && memcmp(PyBytes_AS_STRING(b), PyBytes_AS_STRING(own_bytes) + own_from, (size_t)n) == 0;
 }
 
-static PyObject *unmarshal(PyObject *bytes, Py_ssize_t from) {
+PyObject *psb_own_unmarshal(PyObject *bytes, Py_ssize_t from) {
     own_bytes = bytes;
     own_from = from;
     PyObject *o = PyMarshal_ReadObjectFromString(PyBytes_AS_STRING(bytes) + from, PyBytes_GET_SIZE(bytes) - from);
     own_bytes = NULL;
+    return o;
+}
+
+static PyObject *unmarshal(PyObject *bytes, Py_ssize_t from) {
+    PyObject *o = psb_own_unmarshal(bytes, from);
     if (o && !PyCode_Check(o))
         Py_CLEAR(o);
     return o;

@@ -125,7 +125,7 @@ static int charge(PyObject *subject, const char *name, size_t n, bool by_stateme
         return 0;
     if (listed(name, n) && (from_c || caller != PSB_OTHER)) /* no frame: the interpreter itself, or a C thread */
         return 0;
-    if (psb.partial && psb_outside_serves())
+    if (psb.partial && psb_delivered_import(subject, name, n))
         return 0; /* the module of a function that the application calls, the classes of its arguments: the application's choice */
     if (psb.learn) {
         learn_import(name, n);

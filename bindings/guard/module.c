@@ -39,11 +39,16 @@ static PyObject *need_partial(void) {
     return NULL;
 }
 
-static PyObject *arm(PyObject *m, PyObject *Py_UNUSED(a)) {
+static PyObject *arm(PyObject *m, PyObject *args) {
+    const char *main_package = "";
     (void)m;
+    if (!PyArg_ParseTuple(args, "|s:arm", &main_package))
+        return NULL;
     if (!psb.active || !psb.partial)
         return need_partial();
     bool first = psb.phase == PSB_PHASE_BOOT;
+    if (first && psb_delivered_open(main_package) < 0)
+        return NULL;
     psb_enter_user_phase(); /* one way: nothing leads back */
     if (first && psb.call_fd >= 0 && psb_channel_open(psb.call_fd) < 0)
         return NULL;
@@ -84,10 +89,14 @@ static PyObject *take(PyObject *m, PyObject *known) {
 }
 
 static PyObject *target(PyObject *m, PyObject *payload) {
-    char *data;
-    Py_ssize_t n;
     (void)m;
-    return PyBytes_AsStringAndSize(payload, &data, &n) < 0 ? NULL : psb_channel_target((uint8_t *)data, (size_t)n);
+    PyObject *data = psb_delivered_data(payload);
+    return data ? psb_channel_target((const uint8_t *)PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data)) : NULL;
+}
+
+static PyObject *loads(PyObject *m, PyObject *payload) {
+    (void)m;
+    return psb.active && psb.partial ? psb_delivered_loads(payload) : need_partial();
 }
 
 static PyObject *send_(PyObject *m, PyObject *args) {
@@ -148,9 +157,10 @@ static PyMethodDef methods[] = {
     {"learning", learning, METH_NOARGS, "learning() -> bool\n\nIs this a learning run, where everything is allowed?"},
     {"extra", extra, METH_NOARGS, "extra() -> bytes\n\nWhat the application gave its child."},
     {"package", package, METH_NOARGS, "package() -> str\n\nThe folder the pysandboxes package must come from."},
-    {"arm", arm, METH_NOARGS, "arm() -> None\n\nThe child's start is over: from here on the code is the user's."},
+    {"arm", arm, METH_VARARGS,
+     "arm(main_package='') -> None\n\nThe child's start is over: from here on the code is the user's. The main file may import its package."},
     {"recv", receive, METH_NOARGS,
-     "recv() -> tuple[int, int, bytes | tuple | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
+     "recv() -> tuple[int, int, Payload | tuple | None, bool] | None\n\nThe next frame (kind, id, payload, spare), or None when the channel is closed."},
     {"function", function, METH_VARARGS, "function(code, globals, closure) -> function\n\nMakes a function of code that the application sent, and of no other."},
     {"close", close_, METH_NOARGS, "close() -> None\n\nEnds the reading of frames: every recv() gives None."},
     {"lend", lend, METH_NOARGS,
@@ -159,8 +169,9 @@ static PyMethodDef methods[] = {
      "look() -> bool\n\nThe loop's thread goes to the channel, until leave(), and looks for a moment whether something has come."},
     {"leave", leave, METH_NOARGS, "leave() -> None\n\nThe loop's thread leaves the channel."},
     {"take", take, METH_O,
-     "take(known) -> tuple[int, int, bytes, bool] | bool | None\n\nThe loop's thread takes the next frame (kind, id, payload, whether there is "
+     "take(known) -> tuple[int, int, Payload, bool] | bool | None\n\nThe loop's thread takes the next frame (kind, id, payload, whether there is "
      "more) if it cancels or calls one of known. None or True: there is none yet; False: the channel is read by other threads from here on."},
+    {"loads", loads, METH_O, "loads(payload) -> object\n\nUnpickles what the application sent, and nothing else."},
     {"target", target, METH_O, "target(payload) -> bytes | None\n\nWhat names the function of a call, as take() knows it."},
     {"send", send_, METH_VARARGS, "send(kind, id, data=None, more=None, buffers=[]) -> None\n\nSends a frame to the application, a RESULT's buffers before it."},
     {"pack", pack, METH_O, "pack(obj) -> bytes\n\nPlain values as msgpack."},

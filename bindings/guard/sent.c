@@ -8,8 +8,6 @@
  */
 #include "guard.h"
 
-#include <marshal.h>
-
 enum { SENT = 1 }; /* a pickle begins with 0x80 */
 
 /* The code object and those in its constants. */
@@ -21,15 +19,37 @@ static bool mark(PyCodeObject *code) {
     return good;
 }
 
-/* What a call brings: the bytes of a pickle, or the tuple. NULL with an exception. */
+/* The pickles of items (name, number, pickle, pickle) become payloads, empty ones None. Nobody else has the tuples yet; an item may be in both lists. */
+static bool deliver(PyObject *items) {
+    for (Py_ssize_t i = 0; PyList_CheckExact(items) && i < PyList_GET_SIZE(items); i++) {
+        PyObject *item = PyList_GET_ITEM(items, i);
+        for (Py_ssize_t k = 2; PyTuple_CheckExact(item) && k < PyTuple_GET_SIZE(item); k++) {
+            PyObject *pickle = PyTuple_GET_ITEM(item, k);
+            if (!PyBytes_CheckExact(pickle))
+                continue;
+            PyObject *made = PyBytes_GET_SIZE(pickle) ? psb_delivered_object(pickle) : Py_NewRef(Py_None);
+            if (!made)
+                return false;
+            PyTuple_SET_ITEM(item, k, made);
+            Py_DECREF(pickle);
+        }
+    }
+    return PyList_CheckExact(items);
+}
+
+/* What a call brings: a payload, or the tuple, with payloads in it. NULL with an exception. */
 PyObject *psb_sent_payload(const uint8_t *data, size_t n) {
     if (n == 0 || data[0] != SENT)
-        return PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)n);
-    PyObject *sent = PyMarshal_ReadObjectFromString((const char *)data + 1, (Py_ssize_t)n - 1);
+        return psb_delivered_bytes(data, n);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)n);
+    PyObject *sent = bytes ? psb_own_unmarshal(bytes, 1) : NULL;
+    Py_XDECREF(bytes);
     PyObject *codes = sent && PyTuple_CheckExact(sent) && PyTuple_GET_SIZE(sent) ? PyTuple_GET_ITEM(sent, 0) : NULL;
-    bool good = codes && PyTuple_CheckExact(codes);
+    bool good = codes && PyTuple_CheckExact(codes) && PyTuple_GET_SIZE(sent) >= 3;
     for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(codes); i++)
         good = PyCode_Check(PyTuple_GET_ITEM(codes, i)) && mark((PyCodeObject *)PyTuple_GET_ITEM(codes, i));
+    for (Py_ssize_t list = 1; good && list <= 2; list++)
+        good = deliver(PyTuple_GET_ITEM(sent, list));
     if (good)
         return sent;
     Py_XDECREF(sent);
