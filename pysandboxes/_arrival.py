@@ -161,3 +161,9 @@ def lru_cache(wrapped: Any, maxsize: int | None, typed: bool) -> Any:
     from functools import lru_cache
 
     return lru_cache(maxsize, typed)(wrapped)
+
+
+def recursive_repr(wrapped: Any, fillvalue: str) -> Any:
+    from reprlib import recursive_repr
+
+    return recursive_repr(fillvalue)(wrapped)

@@ -38,7 +38,7 @@ class Packer(Pickler):
             value = plain(value)
             if (name := self._name_of(value)) is not None:
                 return self._by_name(name)
-            return NotImplemented if found_by_import(value) else self.function(value)
+            return NotImplemented if found_by_import(value) else _recursive_repr(value) or self.function(value)
         if isinstance(value, type):
             if (name := self._name_of(value)) is not None:
                 return self._by_name(name)
@@ -151,6 +151,15 @@ def _cached_property(packer: Packer, value: Any) -> Any:
 def _lru_cache(packer: Packer, value: Any) -> Any:
     told = value.cache_parameters()
     return _arrival.lru_cache, (value.__wrapped__, told["maxsize"], told["typed"])
+
+
+def _recursive_repr(value: FunctionType) -> tuple[Any, ...] | None:
+    """What reprlib makes of a ``__repr__``: since 3.13 that of every dataclass, whose module imports reprlib by itself."""
+    code = value.__code__
+    if value.__globals__.get("__name__") != "reprlib" or not code.co_qualname.startswith("recursive_repr.<locals>."):
+        return None
+    parts = dict(zip(code.co_freevars, map(content_of, value.__closure__ or ()), strict=True))
+    return _arrival.recursive_repr, (*parts["user_function"], *parts["fillvalue"])
 
 
 def _sentinel(packer: Packer, value: Any) -> Any:
