@@ -5,6 +5,7 @@ Runs in the application alone, for ``_travel``.
 
 from __future__ import annotations
 
+import builtins
 import sys
 from types import (
     BuiltinFunctionType,
@@ -130,6 +131,15 @@ def loader_of(value: Any, user: CodeType | None) -> CodeType | None:
             loader = loader.replace(co_firstlineno=line, co_name=user.co_name, co_qualname=user.co_qualname)
         _loaders[statement, file, line] = loader
     return loader
+
+
+def is_builtin_in_notebooks(name: str, value: Any) -> bool:
+    """Whether a name of ``__main__`` is what IPython puts in place of a builtin (``open``), which the sandbox has."""
+    return (
+        type(value) is FunctionType
+        and value.__globals__.get("__name__") == "IPython.core.interactiveshell"
+        and value.__dict__.get("__wrapped__") is getattr(builtins, name, value)
+    )
 
 
 def home_of(function: FunctionType) -> ModuleType | None:

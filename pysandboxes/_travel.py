@@ -17,7 +17,7 @@ import sys
 from io import BytesIO
 from types import CodeType, FunctionType
 
-from ._anatomy import alike, attributes_of, found_by_import, loader_of, plain, source_texts, steady
+from ._anatomy import alike, attributes_of, found_by_import, is_builtin_in_notebooks, loader_of, plain, source_texts, steady
 from ._exceptions import SandBoxError
 from ._packing import Packer
 
@@ -178,7 +178,7 @@ class Parcel:
 
     def _need(self, names: dict[str, None], user: str) -> None:
         for name in names:
-            if name not in self._items and name in self.space:
+            if name not in self._items and name in self.space and not is_builtin_in_notebooks(name, self.space[name]):
                 self._add(name, plain(self.space[name]), user)
 
     def _add(self, key: str, value: Any, user: str) -> Item:

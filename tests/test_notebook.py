@@ -228,3 +228,15 @@ def test_what_cannot_travel_is_said_in_the_cell(notebook: Notebook) -> None:
     assert "'lock' (a _thread.lock), which f() refers to" in notebook.cell("f()").error
     notebook.cell("@sandbox\ndef f():\n    return 2")
     assert notebook.cell("f()").value == "2"
+
+
+def test_open_is_the_builtin(notebook: Notebook) -> None:
+    """IPython has an ``open`` of its own among the names of a notebook, in its own module, which no profile should need."""
+    shown = notebook.cell(
+        "@sandbox\ndef size(path):\n    with open(path) as file:\n        return len(file.read())\nsize('/etc/passwd')"
+    )
+    assert shown.error.startswith("RuleFileNotFoundError: [Errno 2] No such file or directory: '/etc/passwd'")
+    assert notebook.cell("size(os.devnull)").value == "0"
+    own = "from io import StringIO\ndef open(path):\n    return StringIO(path)\nsize('/etc/passwd')"
+    assert notebook.cell(own).value == str(len("/etc/passwd"))  # the notebook's own travels
+    assert notebook.cell("del open\nsize(os.devnull)").value == "0"
