@@ -14,6 +14,7 @@ from pysandboxes import sandbox
 #: A module that nothing here loads.
 MODULE = "graphlib"
 LOADED_BEFORE = MODULE in sys.modules
+ORDER: list[str] = []
 
 
 class Finalized:
@@ -125,3 +126,39 @@ def code_of_a_task() -> Any:
 def found(value: Any) -> tuple[str, bool]:
     """Takes an argument of a class that is here only because of it."""
     return type(value).__name__, MODULE in sys.modules
+
+
+class Fleeting:
+    """A buffer that takes itself out of the list that it is sent from."""
+
+    def __init__(self, home: list[Any]) -> None:
+        self.home = home
+
+    def __buffer__(self, flags: int) -> memoryview:
+        self.home.clear()
+        return memoryview(b"fleeting" * 8192)
+
+    def __release_buffer__(self, view: memoryview) -> None:
+        ORDER.append("released")
+
+    def __del__(self) -> None:
+        ORDER.append("gone")
+
+
+@sandbox
+def fleeting() -> Any:
+    from pysandboxes import _pickling, _serve
+
+    def once(value: Any) -> tuple[bytes, list[Any]]:
+        _serve.pickled = _pickling.pickled  # type: ignore[attr-defined]
+        buffers: list[Any] = []
+        buffers.append(Fleeting(buffers))
+        return b"\x80\x05\x97.", buffers
+
+    _serve.pickled = once  # type: ignore[attr-defined]
+    return [b"in its place"]
+
+
+@sandbox
+def order() -> list[str]:
+    return ORDER

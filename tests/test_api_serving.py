@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,10 @@ def test_unpickling_and_bytecode_need_their_rule_in_the_serving_code(narrow: Pat
         serving_targets.code_of_a_task()
     with sandboxes(sandboxes_config=narrow, python_import=IMPORTS, python_api="ALLOW:marshal.loads"):
         assert serving_targets.code_of_a_task() == 7
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes of Python have no buffers")
+def test_a_buffer_that_leaves_the_list_while_it_is_asked_for_lives_on(narrow: Path) -> None:
+    with sandboxes(sandboxes_config=narrow, python_import=IMPORTS):
+        assert serving_targets.fleeting() == b"fleeting" * 8192
+        assert serving_targets.order() == ["released", "gone"]

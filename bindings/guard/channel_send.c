@@ -124,7 +124,10 @@ static bool send_frame(int kind, int64_t id, const Py_buffer *data, size_t from,
 static int send_buffers(int64_t id, PyObject *list) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
         Py_buffer buffer, none = {0};
-        if (PyObject_GetBuffer(PyList_GET_ITEM(list, i), &buffer, PyBUF_SIMPLE) < 0)
+        PyObject *item = Py_NewRef(PyList_GET_ITEM(list, i)); /* a __buffer__ of the program's may take it out of the list */
+        int got = PyObject_GetBuffer(item, &buffer, PyBUF_SIMPLE);
+        Py_DECREF(item);
+        if (got < 0)
             return -1;
         bool ok;
         Py_BEGIN_ALLOW_THREADS;
