@@ -217,9 +217,10 @@ def settings(cwd: str) -> list[tuple[str, str]]:
     told = [("path", os.path.abspath(os.path.join(cwd, entry))) for entry in map(str, sys.path)]
     told += [("argv", str(argument)) for argument in sys.argv]
     told += [("main", path), ("main-package", package)]
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        told.append(("log-level", str(logging.getLogger().level)))
+    # A thread may be importing it just now: then it is there, and not all of it.
+    root = getattr(sys.modules.get("logging"), "root", None)
+    if root is not None:
+        told.append(("log-level", str(root.level)))
     return told
 
 

@@ -201,3 +201,12 @@ def test_a_script_of_that_name_is_not_the_binary(bare: Path) -> None:
     script.write_text("#!/usr/bin/python3\n")
     with pytest.raises(FileNotFoundError, match=r"looked for\n.*bin/python-sb[\s\S]*pip install python-sb"):
         _binary.find()
+
+
+@pytest.mark.parametrize("there", [{}, {"root": types.SimpleNamespace(level=10)}])
+def test_logging_may_be_half_imported(monkeypatch: pytest.MonkeyPatch, there: dict[str, object]) -> None:
+    """Another thread imports it, while this one opens a sandbox."""
+    half = types.ModuleType("logging")
+    vars(half).update(there)
+    monkeypatch.setitem(sys.modules, "logging", half)
+    assert [told for told in _spec.settings("/") if told[0] == "log-level"] == ([("log-level", "10")] if there else [])

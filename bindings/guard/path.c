@@ -43,8 +43,10 @@ static bool add_components(const char *path, size_t n, char *out, size_t *len) {
     return true;
 }
 
+/* The path of a descriptor. Where it has none out says what it is instead, such as pipe:[5], or is "". */
 static bool fd_path(int fd, char *out, size_t *len) {
     char link[64];
+    out[0] = 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, out, PSB_PATH_MAX - 1);
     if (n <= 0 || n >= PSB_PATH_MAX - 1 || out[0] != '/') {
@@ -116,7 +118,8 @@ static bool existing(const char *path, char *out, size_t *len) {
         return false;
     }
     bool ok = fd >= 0 && fd_path(fd, out, len);
-    if (!ok) { /* no descriptor, or no /proc */
+    bool nowhere = fd >= 0 && !ok && out[0] && out[0] != '/' && out[0] != '('; /* a pipe, a socket, a namespace by its link in /proc */
+    if (!ok && !nowhere) { /* no descriptor, or no /proc */
         char *real = realpath(path, NULL);
         ok = real && strlen(real) < PSB_PATH_MAX;
         if (ok) {

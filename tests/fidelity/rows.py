@@ -49,6 +49,7 @@ def _row(name: str, text: str = "", paths: tuple[str, str] | None = None) -> Non
 _row(
     "builtins.open",
     """
+(lambda p: (os.write(p[1], b'x'), open(f'/dev/fd/{p[0]}', 'rb', 0).read(1)))(os.pipe())
 open('f').read()
 open(P('f'), 'rb').read()
 open(b'f', encoding='ascii').read()
@@ -209,7 +210,7 @@ _row(
 )
 _row(
     "os.stat",
-    "st(os.stat('f'))\nst(os.stat('link'))\nst(os.stat('link', follow_symlinks=False))\nst(os.stat('link', follow_symlinks=[]))\nst(os.stat(fd('f')))\nst(os.stat('x', dir_fd=fd('full')))\nst(os.stat('f', dir_fd=I(fd('.'))))\nos.stat('dangling')\nos.stat('loop')\nos.stat('f', dir_fd=10**6)\nos.stat('f', dir_fd=2**70)\nos.stat('f', dir_fd='x')\nos.stat(0, dir_fd=fd('d'))\nos.stat(fd('f'), follow_symlinks=False)\nos.path.exists('dangling'), os.path.isfile('f'), os.path.isdir('d'), os.path.getsize('f')\nos.path.getsize('none')\nos.path.samefile('f', 'link')\npathlib.Path('none').stat()\npathlib.Path('f').exists()\n",
+    "st(os.stat('f'))\nst(os.stat('link'))\nst(os.stat('link', follow_symlinks=False))\nst(os.stat('link', follow_symlinks=[]))\nstat.S_IFMT(os.stat('/proc/self/ns/uts').st_mode)\nstat.S_IFMT(os.stat(f'/proc/self/fd/{os.pipe()[0]}').st_mode)\nstat.S_IFMT(os.stat(f'/dev/fd/{socket.socket().fileno()}').st_mode)\nst(os.stat(fd('f')))\nst(os.stat('x', dir_fd=fd('full')))\nst(os.stat('f', dir_fd=I(fd('.'))))\nos.stat('dangling')\nos.stat('loop')\nos.stat('f', dir_fd=10**6)\nos.stat('f', dir_fd=2**70)\nos.stat('f', dir_fd='x')\nos.stat(0, dir_fd=fd('d'))\nos.stat(fd('f'), follow_symlinks=False)\nos.path.exists('dangling'), os.path.isfile('f'), os.path.isdir('d'), os.path.getsize('f')\nos.path.getsize('none')\nos.path.samefile('f', 'link')\npathlib.Path('none').stat()\npathlib.Path('f').exists()\n",
     paths=("", ""),
 )
 _row(
