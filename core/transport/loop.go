@@ -209,7 +209,7 @@ func (l *Loop) Take() (id uint64, e Event, ok bool, err error) {
 				if len(k.events) == 0 {
 					l.fresh = l.fresh[1:]
 				}
-				c.mu.Unlock()
+				c.unlock()
 				e, err := c.checked(k, e)
 				return id, e, err == nil, err
 			}
@@ -217,7 +217,7 @@ func (l *Loop) Take() (id uint64, e Event, ok bool, err error) {
 				delete(c.calls, id)
 				l.fresh = l.fresh[1:]
 				err := c.dead
-				c.mu.Unlock()
+				c.unlock()
 				return id, Event{}, false, err
 			}
 		}
@@ -225,7 +225,7 @@ func (l *Loop) Take() (id uint64, e Event, ok bool, err error) {
 	}
 	l.fresh = nil // with the memory before its start
 	err = c.dead
-	c.mu.Unlock()
+	c.unlock()
 	return 0, Event{}, false, err
 }
 

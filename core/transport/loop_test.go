@@ -262,6 +262,36 @@ func TestLoopLargePayload(t *testing.T) {
 	require.Zero(t, l.armed&unix.EPOLLOUT)
 }
 
+// What the socket does not take of a TAKEN is sent when it takes more: a sandbox waits for it, and nothing else may be under way.
+func TestLoopSendsWhatTakingQueues(t *testing.T) {
+	c, p := connect(t, Options{})
+	l := loopOf(t, c)
+	id := l.send(t, nil)
+	p.receive()
+	filler, fillers := encode(t, KindCancel, 0), 0
+	for {
+		n, err := send(c.fd, filler)
+		if errors.Is(err, unix.EAGAIN) {
+			break
+		}
+		require.NoError(t, err)
+		require.Len(t, filler, n)
+		fillers++
+	}
+	go p.send(KindStdout, id, make([]byte, defaultWindow/4))
+	got, e, err := l.taken(t)
+	require.NoError(t, err)
+	require.Equal(t, id, got)
+	require.Equal(t, KindStdout, e.Kind)
+	for range fillers {
+		kind, _, _ := p.receive()
+		require.Equal(t, KindCancel, kind)
+	}
+	require.True(t, readable(t, l.FD(), patience), "the socket takes more, and there is more")
+	require.NoError(t, l.Pump())
+	require.Equal(t, int64(defaultWindow/4+eventCost), p.taken(id))
+}
+
 func TestLoopDeath(t *testing.T) {
 	c, p := connect(t, Options{Grace: time.Minute})
 	l := loopOf(t, c)
