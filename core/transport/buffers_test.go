@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -188,6 +189,35 @@ func TestACancelledBufferStopsNobody(t *testing.T) {
 	require.Equal(t, other, got)
 	require.Equal(t, KindResult, e.Kind)
 	require.Zero(t, c.held)
+}
+
+// A thread that has output to show before it makes a buffer's memory keeps nobody from what was received with it.
+func TestOutputBeforeABufferStopsNobody(t *testing.T) {
+	c, p := connect(t, Options{})
+	id, _ := c.Begin(nil)
+	p.receive()
+	l := loopOf(t, c)
+	other := l.send(t, nil)
+	p.receive()
+	want := random(MaxPart)
+	p.write(slices.Concat(
+		encode(t, KindStdout, id, []byte("a line")),
+		encode(t, KindBuffer, id, uint64(len(want)), false),
+		encode(t, KindResult, other, pickled(nil)),
+	))
+	e, err := c.NextInto(id, patience, nil)
+	require.NoError(t, err)
+	require.Equal(t, KindStdout, e.Kind)
+	got, _, err := l.taken(t) // before the thread comes back
+	require.NoError(t, err)
+	require.Equal(t, other, got)
+	go func() {
+		p.sendFills(id, want, 1<<18)
+		p.send(KindResult, id, of(1))
+	}()
+	made, _, _, err := takeInto(c, id)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, made[0]))
 }
 
 func TestManyThreadsWithBuffers(t *testing.T) {

@@ -51,6 +51,9 @@ func (c *Conn) next(id uint64, wait time.Duration, into []byte, straight bool) (
 		err = ErrNoCall // cancelled by another thread meanwhile
 	case err == nil:
 		e, _ = c.pop(k)
+		if c.in.paused && e.Kind != KindBuffer {
+			c.ringAll() // what follows lies in the inbox, and this thread may be long at what it was given
+		}
 	case err == c.dead:
 		delete(c.calls, id)
 	}
