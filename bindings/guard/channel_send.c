@@ -20,13 +20,20 @@ enum {
     KIND_CHUNK = 19
 };
 
+/* A thread that waits for its turn to write, on its own stack: whoever writes before it wakes it and nobody else. */
+typedef struct writer {
+    struct writer *next;
+    pthread_cond_t go;
+    bool turn;
+} writer;
+
 static struct {
     int fd;
     bool forked; /* this process is a copy: the channel is its parent's */
     pthread_mutex_t mu;
-    pthread_cond_t turn;
-    uint64_t next, now; /* frames are written in the order in which their threads came: tickets, as at a counter */
-} out = {.fd = -1, .mu = PTHREAD_MUTEX_INITIALIZER, .turn = PTHREAD_COND_INITIALIZER};
+    bool writing;
+    writer *first, *last; /* frames are written in the order in which their threads came */
+} out = {.fd = -1, .mu = PTHREAD_MUTEX_INITIALIZER};
 
 static void forked(void) { out.forked = true; }
 
@@ -54,14 +61,26 @@ static bool write_all(struct iovec *iov, int n) {
 /* A bare mutex would go to the thread that has just given it back: a large result would keep every small one waiting. */
 static bool write_in_turn(struct iovec *iov, int n) {
     pthread_mutex_lock(&out.mu);
-    uint64_t mine = out.next++;
-    while (mine != out.now)
-        pthread_cond_wait(&out.turn, &out.mu);
+    if (out.writing) {
+        writer me = {.go = PTHREAD_COND_INITIALIZER};
+        *(out.first ? &out.last->next : &out.first) = &me;
+        out.last = &me;
+        while (!me.turn) /* who sets it leaves `writing` as it is, and has done with `me` before the mutex is free */
+            pthread_cond_wait(&me.go, &out.mu);
+        pthread_cond_destroy(&me.go);
+    }
+    out.writing = true;
     pthread_mutex_unlock(&out.mu);
     bool ok = write_all(iov, n);
     pthread_mutex_lock(&out.mu);
-    if (++out.now != out.next)
-        pthread_cond_broadcast(&out.turn);
+    writer *next = out.first;
+    if (next) {
+        out.first = next->next;
+        next->turn = true;
+        pthread_cond_signal(&next->go);
+    } else {
+        out.writing = false;
+    }
     pthread_mutex_unlock(&out.mu);
     return ok;
 }
