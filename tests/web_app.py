@@ -93,4 +93,4 @@ if __name__ == "__main__":
     print(listener.getsockname()[1], flush=True)
     sys.stdout = Told()  # type: ignore[assignment]
     logging.getLogger("tool").addHandler(ToldRecords())
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=60)).run(sockets=[listener])
