@@ -247,7 +247,7 @@ func play(scenario string, args []string) {
 		case "ready twice":
 			g.frame(10, 0, wire.Version, os.Getpid(), "3.11.7")
 		case "an answer to no question":
-			g.frame(14, 1, []byte("\x80\x05N."))
+			g.frame(14, 1<<30, []byte("\x80\x05N.")) // the test may have made call 1 by now
 		case "closes":
 			unix.Close(g.call)
 		case "passes descriptors":

@@ -26,7 +26,7 @@ func TestAChildThatBreaksTheCallProtocolIsEnded(t *testing.T) {
 	for act, says := range map[string]string{
 		"garbage":                  "broke the call protocol: a frame of 1195725856 bytes (at most 1048640)",
 		"ready twice":              "broke the call protocol: READY a second time",
-		"an answer to no question": "broke the call protocol: a frame of kind 14 for call 1, which was never made",
+		"an answer to no question": "broke the call protocol: a frame of kind 14 for call 1073741824, which was never made",
 		"closes":                   "the sandbox process closed its connection",
 		"passes descriptors":       "broke the call protocol: a frame of 0 bytes (at most 1048640)",
 	} {
