@@ -193,15 +193,18 @@ def test_the_environment_is_empty_but_for_its_rules(place: Place) -> None:
     assert done.stdout == "None []\n"
 
 
-def test_a_neighbour_of_the_script_names_its_folder(place: Place) -> None:
-    place.file("lib/neighbour.py", "value = 7")
+@pytest.mark.parametrize(("source", "narrow"), [("neighbour.py", "neighbour.py"), ("neighbour/__init__.py", "neighbour")])
+def test_a_neighbour_of_the_script_names_itself_then_its_folder(place: Place, source: str, narrow: str) -> None:
+    place.file("lib/" + source, "value = 7")
     script = place.file("lib/script.py", "import neighbour; print(neighbour.value)")
     place.profile("python-import=neighbour")
     done = place.run(script)
     assert "RuleModuleNotFoundError" in done.stderr
-    assert last_line(done.stderr).startswith("expose-ro=")
-    place.profile("python-import=neighbour\nexpose-ro=./lib")
-    assert place.run(script).stdout == "7\n"
+    assert "(wider: expose-ro=./lib)" in done.stderr
+    assert last_line(done.stderr) == "expose-ro=./lib/" + narrow
+    for line in ("expose-ro=./lib/" + narrow, "expose-ro=./lib"):
+        place.profile("python-import=neighbour\n" + line)
+        assert place.run(script).stdout == "7\n"
 
 
 def test_a_deny_rule_is_named_by_its_place(place: Place) -> None:

@@ -129,15 +129,19 @@ func (p *Policy) Import(name string, hint string) Decision {
 	d := p.refuse("import", "import", name, "importing "+safe(name), 0)
 	switch {
 	case allowed:
-		d.Note = phrase(hint, Read)[len("reading "):] + " would be it, but its folder is not exposed."
+		d.Note = phrase(hint, Read)[len("reading "):] + " would be it, but it is not exposed."
 	case moduleName(name):
 		d.Add = p.suggest(name)
 	default:
 		d.Note = "this is not the name of a module."
 	}
 	if hint != "" && clean(hint) {
-		if text, ok := p.spell(moduleFolder(hint)); ok {
-			d.Also, d.Add = d.Add[:min(1, len(d.Add))], []string{"expose-ro=" + text}
+		d.Also, d.Add = d.Add[:min(1, len(d.Add))], nil
+		own := ownPath(hint)
+		for _, path := range []string{own, filepath.Dir(own)} {
+			if text, ok := p.spell(path); ok {
+				d.Add = append(d.Add, "expose-ro="+text)
+			}
 		}
 	}
 	return d
@@ -169,13 +173,12 @@ func (p *Policy) suggest(name string) []string {
 	return out
 }
 
-// moduleFolder is the folder that has to be exposed for the module in file: the one its finder lists.
-func moduleFolder(file string) string {
-	dir := filepath.Dir(file)
+// ownPath is what has to be exposed for the module in file and for no other: the file, or the folder of a package.
+func ownPath(file string) string {
 	if strings.HasPrefix(filepath.Base(file), "__init__.") {
-		return filepath.Dir(dir)
+		return filepath.Dir(file)
 	}
-	return dir
+	return file
 }
 
 // safe is a name for a message: on one line, whatever it holds.

@@ -91,10 +91,10 @@ func TestImportMessages(t *testing.T) {
 	assert.True(t, strings.HasSuffix(m, "\n    python-import=xml.dom"), m)
 	d := pol.Import("helper", w.dir+"/its/folder/helper.py")
 	assert.False(t, d.Allow)
-	assert.True(t, strings.HasSuffix(d.Message(), "\n    expose-ro=./its/folder"), d.Message())
+	assert.True(t, strings.HasSuffix(d.Message(), "\nTo allow it, add (wider: expose-ro=./its/folder):\n    expose-ro=./its/folder/helper.py"), d.Message())
 	assert.Contains(t, d.Message(), "importing helper is refused")
 	d = pol.Import("pkg", w.dir+"/its/pkg/__init__.py")
-	assert.True(t, strings.HasSuffix(d.Message(), "\n    python-import=pkg\n    expose-ro=./its"), d.Message())
+	assert.True(t, strings.HasSuffix(d.Message(), " add (wider: expose-ro=./its):\n    python-import=pkg\n    expose-ro=./its/pkg"), d.Message())
 	assert.Empty(t, pol.Import("a\nb", "").Add, "an odd name has no line")
 	assert.NotContains(t, pol.Import("a\nb", "").Message(), "a\nb")
 	for line, want := range map[string]string{

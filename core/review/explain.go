@@ -67,7 +67,7 @@ func Explain(s Subject, k Kernel, words []string) (Verdict, error) {
 		v.Change, v.Advice = append(slices.Clone(d.Also), d.Add...), "add the first line to allow it; the further ones are wider"
 		switch {
 		case len(d.Also) > 0:
-			v.Advice = "add these lines to allow it"
+			v.Change, v.Advice = v.Change[:len(d.Also)+1], "add these lines to allow it"
 		case len(d.Add) == 1:
 			v.Advice = "add this line to allow it"
 		}
