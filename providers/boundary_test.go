@@ -4,11 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pysandboxes/pysandboxes/providers"
+	"github.com/pysandboxes/pysandboxes/providers/landlock"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
 
@@ -92,6 +95,66 @@ func TestDenyByDefault(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an older Landlock lacks the filter makes up for: the same operations are refused, if by other errors. What each
+// version does judge must not be lost either.
+func TestOlderKernels(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	other := strconv.Itoa(os.Getpid())
+	abi, err := landlock.ABI()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		op   string // @ is a folder that is exposed to be read
+		from int    // the first ABI that gives the second answer
+		then [2]string
+	}{
+		{"read=@/f", 1, [2]string{"", "ok"}},
+		{"write=@/f", 1, [2]string{"", "EACCES"}},
+		{"truncate=@/f", 3, [2]string{"EPERM", "EACCES"}},
+		{"empty=@/f", 3, [2]string{"EACCES", "EACCES"}},
+		{"move=@/f,@/sub/f", 1, [2]string{"", "EACCES"}},
+		{"link=@/f,@/sub/g", 1, [2]string{"", "EACCES"}},
+		{"remove=@/f", 1, [2]string{"", "EACCES"}},
+		{"signal=" + other, 6, [2]string{"EPERM", "EPERM"}},
+		{"owner=" + other, 6, [2]string{"EPERM", "ok"}}, // the signal itself is held then
+		{"ownerex=" + other, 6, [2]string{"EPERM", "ok"}},
+		{"fioowner=" + other, 6, [2]string{"EPERM", "ok"}},
+		{"geometry=/dev/urandom", 5, [2]string{"EACCES", "EACCES"}},
+		{"chattr=@/f", 1, [2]string{"", "EPERM"}},
+		{"tcp", 1, [2]string{"", "EACCES"}},
+		{"fork", 1, [2]string{"", "EPERM"}},
+	} {
+		for old := 1; old <= abi; old++ {
+			dir := tree(t)
+			t.Run(c.op+" on "+strconv.Itoa(old), func(t *testing.T) {
+				op := strings.ReplaceAll(c.op, "@", dir)
+				cmd := confined(op)
+				cmd.Boundary.ABI = old
+				cmd.Boundary.Rules = append(cmd.Boundary.Rules, plan.Rule{Path: dir, Access: plan.Read},
+					plan.Rule{Path: "/dev/urandom", Access: plan.Read})
+				got, _ := outcome(t, cmd)
+				want := c.then[1]
+				if old < c.from {
+					want = c.then[0]
+				}
+				assert.Equal(t, want, got[op])
+			})
+		}
+		op := strings.ReplaceAll(c.op, "@", tree(t))
+		got, _ := outcome(t, command(op))
+		assert.Equal(t, "ok", got[op], "%s without a boundary", op)
+	}
+}
+
+func TestAPlanForANewerKernelDoesNotStart(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	c := confined("read=/")
+	c.Boundary.ABI = 99
+	_, err := providers.Start(c)
+	assert.ErrorContains(t, err, "the plan is for Landlock ABI 99")
 }
 
 func TestExposures(t *testing.T) {

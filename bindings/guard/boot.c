@@ -116,6 +116,8 @@ static int parse(const uint8_t *data, size_t size) {
             read_names(&r, psb_table_add_call);
         } else if (is(key, "inet")) {
             psb.no_inet = !mp_read_bool(&r);
+        } else if (is(key, "signals")) {
+            psb.signals_held = mp_read_bool(&r);
         } else if (is(key, "eval")) {
             psb.eval_all = is(mp_read_text(&r), "allow");
         } else if (is(key, "stdlib")) {

@@ -38,5 +38,5 @@ bool psb_own_child(long pid) {
     for (int i = 0; i < DEPTH && at > 1; i++)
         if ((at = parent_of(at)) == own)
             return true;
-    return at < 0 && !psb.resolve; /* the kernel keeps /proc from us, and signals inside the sandbox */
+    return at < 0 && psb.signals_held; /* the kernel keeps /proc from us, and signals inside the sandbox */
 }

@@ -96,6 +96,7 @@ typedef struct psb_state {
     bool enforce;  /* the Python layer is on (py-sandbox=true) */
     bool resolve;  /* no kernel layer holds files: decide on resolved paths */
     bool ignore;   /* ignore rules exist */
+    bool signals_held; /* the kernel lets no signal out of the sandbox */
     bool no_inet;  /* no net rule: the kernel refuses internet sockets, so that connect() would never be reached */
     bool eval_all; /* python-api=ALLOW:dynamic-code */
     bool started;     /* the program's own code has begun */

@@ -302,8 +302,9 @@ func (p *Plan) bootData(made map[string]bool) ([]byte, error) {
 	holds := p.provider.Holds()
 	boot := wire.Boot{
 		Mode: p.spec.Mode, Learn: p.Learning(), Py: switches.PySandbox, Resolve: !holds.Files,
-		NoInet: holds.Sockets && !p.policy.NetNeeded(),
-		Ignore: snapshot.Ignore, Imports: snapshot.Imports, ImportsDeny: snapshot.ImportsDeny, Calls: snapshot.Calls,
+		NoInet:  holds.Sockets && !p.policy.NetNeeded(),
+		Signals: holds.Signals,
+		Ignore:  snapshot.Ignore, Imports: snapshot.Imports, ImportsDeny: snapshot.ImportsDeny, Calls: snapshot.Calls,
 		Eval: snapshot.Eval, Stdlib: rt.Stdlib, Site: rt.Site, Target: p.spec.TargetModules,
 		Package: p.spec.Interpreter.Package, Extra: p.spec.Extra,
 	}

@@ -39,6 +39,7 @@ type Boot struct {
 	Files       []File
 	Ignore      bool // ignore rules exist
 	NoInet      bool // the kernel refuses internet sockets, since no net rule exists
+	Signals     bool // the kernel lets no signal out of the sandbox
 	Imports     []string
 	ImportsDeny []string
 	Calls       []string
@@ -51,7 +52,7 @@ type Boot struct {
 }
 
 // bootKeys is how many entries Encode writes.
-const bootKeys = 18
+const bootKeys = 19
 
 // Encode gives the boot data as the guard reads it, with this build's protocol and product version.
 func (b *Boot) Encode() ([]byte, error) {
@@ -75,6 +76,7 @@ func (b *Boot) Encode() ([]byte, error) {
 	}
 	w.key("ignore").bool(b.Ignore)
 	w.key("inet").bool(!b.NoInet)
+	w.key("signals").bool(b.Signals)
 	w.key("imports").strs(b.Imports)
 	w.key("imports_deny").strs(b.ImportsDeny)
 	w.key("calls").strs(b.Calls)

@@ -31,6 +31,7 @@ type Holds struct {
 	Exec     bool // running programs
 	Sockets  bool // socket families and types
 	Network  bool // hosts and ports
+	Signals  bool // no signal leaves the sandbox
 }
 
 // Gap is a rule of the policy, or a part of one, that the provider cannot hold. It is warned of once.

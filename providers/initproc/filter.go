@@ -19,6 +19,7 @@ func filterCalls(n seccomp.Needs, abi int) error {
 	n.Self = uint32(os.Getpid()) // the exec keeps it
 	n.NoSignalScope = abi < 6
 	n.NoTruncate = abi < 3
+	n.NoDeviceScope = abi < 5
 	filter, err := seccomp.Filter(n)
 	if err != nil {
 		return err

@@ -2,12 +2,25 @@ package landlock
 
 import (
 	"fmt"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
+// newestABI bounds what is made of the kernel's Landlock, so that tests can be an older kernel: they build a program
+// with it set (-ldflags -X). Nothing that runs can change it.
+var newestABI string
+
 // ABI asks the kernel which Landlock it has (1 or more).
 func ABI() (int, error) {
+	abi, err := kernelABI()
+	if n, e := strconv.Atoi(newestABI); err == nil && e == nil {
+		abi = min(abi, n)
+	}
+	return abi, err
+}
+
+func kernelABI() (int, error) {
 	abi, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
 	case e == unix.ENOSYS:
@@ -20,18 +33,36 @@ func ABI() (int, error) {
 	return int(abi), nil
 }
 
-// kernelGaps are the things that Landlock before an ABI does not hold and seccomp cannot make up for. What it can
-// make up for is in providers/seccomp/compensate.go.
+// always so, whatever the kernel.
+const anyABI = 1 << 30
+
+// kernelGaps are the things that Landlock before an ABI does not hold. What seccomp makes up for instead
+// (providers/seccomp/compensate.go) is here too where a program can notice it.
 var kernelGaps = []struct {
 	before int
 	text   string
 }{
-	{1 << 30, "stat, inotify and other reads of metadata outside the exposed paths are held by the Python layer only"},
-	{1 << 30, "changes of mode, owner, times and attributes are refused where nothing is writable; where something is, the Python layer holds them"},
-	{1 << 30, "hosts and ports of network rules are held by the Python layer only"},
+	{anyABI, "stat, inotify and other reads of metadata outside the exposed paths are held by the Python layer only"},
+	{anyABI, "changes of mode, owner, times and attributes are refused where nothing is writable; where something is, the Python layer holds them"},
+	{anyABI, "hosts and ports of network rules are held by the Python layer only"},
 	{9, "connecting to a named unix socket is held by the Python layer only (the kernel's part needs Landlock ABI 9)"},
-	{6, "abstract unix sockets outside the sandbox can be reached by native code (Landlock ABI 6)"},
-	{6, "signals reach the program itself only, not the processes it makes (Landlock ABI 6 would allow that)"},
-	{5, "device files beneath an exposed folder can be operated by ioctl (Landlock ABI 5)"},
-	{2, "moving files between folders is always refused (Landlock ABI 2 would allow it)"},
+	{6, "abstract unix sockets outside the sandbox can be reached by native code (Landlock ABI 6 holds them)"},
+	{6, "signals reach the program itself only, not the processes that it makes (Landlock ABI 6 permits those)"},
+	{5, "of ioctl the everyday requests pass, and all where a device is exposed for writing (Landlock ABI 5 tells devices apart)"},
+	{3, "files are not emptied by their path (truncate), nor while opened for reading (Landlock ABI 3 judges that)"},
+	{2, "moving files between folders is always refused (Landlock ABI 2 permits it)"},
 }
+
+// degraded is what an older kernel takes away from a newer one's boundary, said at each start.
+func degraded(abi int) []string {
+	var out []string
+	for _, g := range kernelGaps {
+		if abi < g.before && g.before < stated {
+			out = append(out, fmt.Sprintf("Landlock ABI %d: %s", abi, g.text))
+		}
+	}
+	return out
+}
+
+// stated is the first ABI whose lack only the doctor tells: no distribution has it yet.
+const stated = 9

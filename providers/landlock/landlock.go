@@ -56,7 +56,8 @@ func (p Provider) Probe() contract.Report {
 
 // Holds says what the kernel enforces. Metadata is not among it: Landlock does not judge stat.
 func (Provider) Holds() contract.Holds {
-	return contract.Holds{Files: true, Exec: true, Sockets: true}
+	abi, _ := ABI() // an unusable kernel is Probe's to report
+	return contract.Holds{Files: true, Exec: true, Sockets: true, Signals: abi >= 6}
 }
 
 // Prepare writes the plan. It refuses what it would have to drop: a DEST, and an ignore rule inside an exposed tree.
@@ -67,27 +68,30 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 	if _, err := ignored(pol); err != nil {
 		return contract.Command{}, err
 	}
+	abi, err := ABI()
+	if err != nil {
+		return contract.Command{}, err
+	}
 	rules, err := rulesFor(pol, c)
 	if err != nil {
 		return contract.Command{}, err
 	}
 	outside, write := provable(rules)
-	writable := false
-	for _, e := range pol.Exposures() {
-		writable = writable || e.Write
-	}
+	writable := writableOf(pol)
 	return contract.Command{
 		Provider: p.Name(),
 		Child:    c,
 		Limits:   contract.LimitsOf(pol),
 		Boundary: &plan.Boundary{
+			ABI:   abi,
 			Rules: rules,
 			Filter: seccomp.Needs{
 				Inet:         pol.NetNeeded(),
 				Exec:         pol.GrantsExec(),
 				Fork:         pol.GrantsExec(),
-				UnixDatagram: writable,
-				Metadata:     writable,
+				UnixDatagram: writable.socket,
+				Metadata:     writable.any,
+				Devices:      writable.device,
 			},
 			KeepCaps:     keptCapabilities(pol),
 			Outside:      outside,
@@ -103,6 +107,9 @@ func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 	held, _ := ignored(pol) // an error is Prepare's to report
 	gaps = append(gaps, held...)
 	abi, _ := ABI() // an unusable kernel is Probe's to report
+	for _, text := range degraded(abi) {
+		gaps = append(gaps, contract.Gap{Text: text})
+	}
 	for _, e := range pol.Exposures() {
 		switch {
 		case !e.Exists && !e.Make:

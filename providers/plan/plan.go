@@ -54,6 +54,8 @@ type Limits struct {
 
 // Boundary is the kernel's part.
 type Boundary struct {
+	// ABI is the Landlock that the plan was made for; init uses no more of it. 0: what the kernel has.
+	ABI    int
 	Rules  []Rule
 	Filter seccomp.Needs // Self and the kernel's gaps are filled in by init
 	// KeepCaps are the capabilities that stay, where there are any to keep.

@@ -24,10 +24,6 @@ func rules(n Needs) []Rule {
 		{Call: Call{unix.SYS_CLONE, "clone"}, Why: "threads always, processes by grant; never a namespace, never a child of the supervisor's own",
 			Tests: cloneTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_SOCKET, "socket"}, Why: "a list of families, types and protocols", Tests: socketTests(n), Verdict: denied},
-		{Call: Call{unix.SYS_IOCTL, "ioctl"}, Why: "TIOCSTI and TIOCLINUX type into the terminal as if the user did", Tests: []Test{
-			{[]Match{is(1, unix.TIOCSTI)}, refuse},
-			{[]Match{is(1, unix.TIOCLINUX)}, refuse},
-		}, Verdict: Allow},
 		{Call: Call{unix.SYS_PERSONALITY, "personality"}, Why: "the values that change nothing of the protection", Tests: []Test{
 			{[]Match{is(0, 0)}, Allow},
 			{[]Match{is(0, 0xffffffff)}, Allow},
@@ -44,6 +40,7 @@ func rules(n Needs) []Rule {
 		{Call: Call{unix.SYS_IOPRIO_SET, "ioprio_set"}, Why: "the caller only (IOPRIO_WHO_PROCESS)", Tests: ownPriorityTests(1, n), Verdict: refuse},
 	}
 	r = append(r, execRules(n)...)
+	r = append(r, ioctlRules(n)...)
 	r = append(r, metadataRules(n)...)
 	r = append(r, compensation(n)...)
 	return append(r, machineRules(n)...)

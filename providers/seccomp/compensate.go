@@ -33,12 +33,27 @@ func signalRules(n Needs) []Rule {
 		}
 		r = append(r, rule)
 	}
+	r = append(r, ownerRule(n))
 	for _, c := range others {
 		rule := Rule{Call: c, Why: why, Verdict: Allow}
 		if n.NoSignalScope {
 			rule.Verdict = refuse
 		}
 		r = append(r, rule)
+	}
+	return r
+}
+
+// ownerRule: a descriptor sends its owner a signal when it becomes readable, which needs no kill. F_SETOWN_EX keeps
+// the owner in memory, where a filter cannot read.
+func ownerRule(n Needs) Rule {
+	r := Rule{Call: Call{unix.SYS_FCNTL, "fcntl"}, Why: "a descriptor's owner gets signals, which stay inside", Verdict: Allow}
+	if n.NoSignalScope {
+		r.Tests = []Test{
+			{[]Match{is(1, unix.F_SETOWN), is(2, n.Self)}, Allow},
+			{[]Match{is(1, unix.F_SETOWN)}, refuse},
+			{[]Match{is(1, unix.F_SETOWN_EX)}, refuse},
+		}
 	}
 	return r
 }

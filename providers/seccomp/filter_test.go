@@ -34,7 +34,8 @@ func judge(t *testing.T, n Needs, arch, nr uint32, args ...uint32) Verdict {
 func TestVerdicts(t *testing.T) {
 	const me = 4711
 	open := Needs{Inet: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true, Self: me}
-	old := Needs{Self: me, NoSignalScope: true, NoTruncate: true}
+	old := Needs{Self: me, NoSignalScope: true, NoTruncate: true, NoDeviceScope: true}
+	oldDevice := Needs{Self: me, NoSignalScope: true, NoDeviceScope: true, Devices: true}
 	strict := Needs{Self: me}
 	tcp := []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}
 	for _, c := range []struct {
@@ -77,6 +78,23 @@ func TestVerdicts(t *testing.T) {
 		{"unshare", open, unix.SYS_UNSHARE, nil, refuse},
 		{"open by handle", open, unix.SYS_OPEN_BY_HANDLE_AT, nil, refuse},
 		{"TIOCSTI", open, unix.SYS_IOCTL, []uint32{0, unix.TIOCSTI}, refuse},
+		{"chattr", open, unix.SYS_IOCTL, []uint32{0, unix.FS_IOC_SETFLAGS}, refuse},
+		{"lsattr", strict, unix.SYS_IOCTL, []uint32{0, unix.FS_IOC_GETFLAGS}, Allow},
+		{"a project's number", open, unix.SYS_IOCTL, []uint32{0, 0x401c5820}, refuse},
+		{"verity", open, unix.SYS_IOCTL, []uint32{0, unix.FS_IOC_ENABLE_VERITY}, refuse},
+		{"a generation's number", open, unix.SYS_IOCTL, []uint32{0, 0x40087602}, refuse},
+		{"a device's request", strict, unix.SYS_IOCTL, []uint32{0, unix.RNDADDENTROPY}, Allow},
+		{"a device's request on an old kernel", old, unix.SYS_IOCTL, []uint32{0, unix.RNDADDENTROPY}, denied},
+		{"a device's request by rule on an old kernel", oldDevice, unix.SYS_IOCTL, []uint32{0, unix.RNDADDENTROPY}, Allow},
+		{"TIOCSTI by rule on an old kernel", oldDevice, unix.SYS_IOCTL, []uint32{0, unix.TIOCSTI}, refuse},
+		{"TIOCGWINSZ on an old kernel", old, unix.SYS_IOCTL, []uint32{0, unix.TIOCGWINSZ}, Allow},
+		{"the owner of a descriptor", strict, unix.SYS_FCNTL, []uint32{0, unix.F_SETOWN, 1}, Allow},
+		{"the owner of a descriptor on an old kernel", old, unix.SYS_FCNTL, []uint32{0, unix.F_SETOWN, 1}, refuse},
+		{"a group that owns a descriptor on an old kernel", old, unix.SYS_FCNTL, []uint32{0, unix.F_SETOWN, ^uint32(me) + 1}, refuse},
+		{"oneself the owner on an old kernel", old, unix.SYS_FCNTL, []uint32{0, unix.F_SETOWN, me}, Allow},
+		{"an owner in memory on an old kernel", old, unix.SYS_FCNTL, []uint32{0, unix.F_SETOWN_EX}, refuse},
+		{"FIOSETOWN on an old kernel", oldDevice, unix.SYS_IOCTL, []uint32{0, fileOwner}, refuse},
+		{"a descriptor's flags on an old kernel", old, unix.SYS_FCNTL, []uint32{0, unix.F_GETFL}, Allow},
 		{"TIOCGWINSZ", strict, unix.SYS_IOCTL, []uint32{0, unix.TIOCGWINSZ}, Allow},
 		{"own limits", strict, unix.SYS_PRLIMIT64, []uint32{0}, Allow},
 		{"own limits by number", strict, unix.SYS_PRLIMIT64, []uint32{me}, Allow},
@@ -116,7 +134,7 @@ func TestForeignCallingConventionsEndTheProcess(t *testing.T) {
 
 // Every row's plain verdict comes out of the tree: no span swallows a neighbour.
 func TestEveryRowIsReached(t *testing.T) {
-	for _, n := range []Needs{{}, {Inet: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true}, {NoSignalScope: true, NoTruncate: true, Self: 9}} {
+	for _, n := range []Needs{{}, {Inet: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true}, {NoSignalScope: true, NoTruncate: true, NoDeviceScope: true, Self: 9}} {
 		rows, err := Table(n)
 		require.NoError(t, err)
 		for _, r := range rows {

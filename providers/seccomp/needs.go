@@ -23,4 +23,8 @@ type Needs struct {
 	NoSignalScope bool
 	// NoTruncate: this kernel's Landlock does not judge truncation (before ABI 3).
 	NoTruncate bool
+	// NoDeviceScope: this kernel's Landlock does not judge the operation of devices (before ABI 5).
+	NoDeviceScope bool
+	// Devices: the policy exposes a device for writing, so that devices are operated by rule.
+	Devices bool
 }

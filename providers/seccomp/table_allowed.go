@@ -26,7 +26,6 @@ var allowed = []Group{
 			{unix.SYS_LSEEK, "lseek"},
 			{unix.SYS_DUP, "dup"},
 			{unix.SYS_DUP3, "dup3"},
-			{unix.SYS_FCNTL, "fcntl"},
 			{unix.SYS_FLOCK, "flock"},
 			{unix.SYS_FSYNC, "fsync"},
 			{unix.SYS_FDATASYNC, "fdatasync"},

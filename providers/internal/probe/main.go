@@ -80,6 +80,7 @@ var operations = map[string]func(arg string) string{
 	"create":   func(p string) string { return opened(unix.Open(p, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)) },
 	"mkdir":    func(p string) string { return result(unix.Mkdir(p, 0o700)) },
 	"remove":   func(p string) string { return result(unix.Unlink(p)) },
+	"empty":    func(p string) string { return opened(unix.Open(p, unix.O_RDONLY|unix.O_TRUNC, 0)) },
 	"truncate": func(p string) string { return result(unix.Truncate(p, 0)) },
 	"chmod":    func(p string) string { return result(unix.Chmod(p, 0o600)) },
 	"move":     func(p string) string { from, to, _ := strings.Cut(p, ","); return result(unix.Rename(from, to)) },
@@ -126,6 +127,11 @@ var operations = map[string]func(arg string) string{
 	"signal":   func(p string) string { return result(unix.Kill(number(p), 0)) },
 	"limits":   func(p string) string { return result(unix.Prlimit(number(p), unix.RLIMIT_NOFILE, nil, &unix.Rlimit{})) },
 	"priority": func(p string) string { return result(unix.Setpriority(unix.PRIO_PROCESS, number(p), 19)) },
+	"owner":    func(p string) string { return result(owner(number(p))) },
+	"ownerex":  func(p string) string { return result(ownerEx(number(p))) },
+	"fioowner": func(p string) string { return result(ownerByIoctl(number(p))) },
+	"chattr":   func(p string) string { return result(attributes(p)) },
+	"geometry": func(p string) string { return result(geometry(p)) },
 	"survive":  func(string) string { return result(unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)) },
 
 	"core":    func(string) string { return rlimit(unix.RLIMIT_CORE) },
@@ -203,6 +209,61 @@ func readMemory(pid int) error {
 	b := make([]byte, 1)
 	local := []unix.Iovec{{Base: &b[0], Len: 1}}
 	_, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: 4096, Len: 1}}, 0)
+	return err
+}
+
+// pipe is a descriptor whose owner may be set.
+func pipe() int {
+	var fds [2]int
+	if err := unix.Pipe(fds[:]); err != nil {
+		panic(err)
+	}
+	return fds[0]
+}
+
+func owner(pid int) error {
+	_, err := unix.FcntlInt(uintptr(pipe()), unix.F_SETOWN, pid)
+	return err
+}
+
+func ownerEx(pid int) error {
+	who := [2]int32{1, int32(pid)} // F_OWNER_PID
+	return call(unix.SYS_FCNTL, uintptr(pipe()), unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&who)))
+}
+
+func ownerByIoctl(pid int) error {
+	const fioSetOwner = 0x8901
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	who := int32(pid)
+	return call(unix.SYS_IOCTL, uintptr(pair[0]), fioSetOwner, uintptr(unsafe.Pointer(&who)))
+}
+
+// attributes is chattr +d, on a descriptor that only reads.
+func attributes(path string) error {
+	const noDump = 0x40
+	fd, err := unix.Open(path, unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	flags, err := unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
+	if err != nil {
+		return err
+	}
+	return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, int(flags|noDump))
+}
+
+// geometry asks a device something that only its driver knows: /dev/urandom its entropy.
+func geometry(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.IoctlGetInt(fd, unix.RNDGETENTCNT)
 	return err
 }
 
