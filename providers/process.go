@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/broker"
 	"github.com/pysandboxes/pysandboxes/providers/cgroup"
 )
 
@@ -34,8 +35,7 @@ type Process struct {
 	done    chan struct{} // closed when status and err stand
 	status  Status
 	err     error
-	denials chan NativeDenial
-	execs   *execAnswers // nil: exec is not notified
+	answers *broker.Broker // nil: no call is notified
 
 	group       *cgroup.Group // nil: none
 	cpu         time.Duration // used, with what it waited for; stands after done
@@ -50,10 +50,6 @@ func (p *Process) Pid() int { return p.pid }
 
 // Notes says what this kernel could not hold and what was done instead.
 func (p *Process) Notes() []string { return p.notes }
-
-// Denials carries what the kernel's part refused and the supervisor saw: exec without a grant. It is closed after
-// the end. Who does not read it loses denials, not the process.
-func (p *Process) Denials() <-chan NativeDenial { return p.denials }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
@@ -103,7 +99,7 @@ func (p *Process) Kill() error {
 
 // watch takes over a new child: from here on exactly one waiter reaps it.
 func watch(pid, pidfd int, group *cgroup.Group) (*Process, error) {
-	p := &Process{pid: pid, pidfd: pidfd, group: group, done: make(chan struct{}), denials: make(chan NativeDenial, 64)}
+	p := &Process{pid: pid, pidfd: pidfd, group: group, done: make(chan struct{})}
 	// A second descriptor for the runtime's poller, so that the watch costs no thread: nonblocking is what makes
 	// the poller take it.
 	fd, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)

@@ -60,18 +60,15 @@ func start(cmd Command) (_ *Process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = p.handshake(control)
+	err = p.handshake(control, cmd)
 	if err == nil && group != nil {
 		err = group.BoundProcesses()
 	}
 	if err != nil {
 		p.Kill()
 		p.Wait() // the error in hand says more than the signal
-		p.stopAnswering()
+		p.stopAnswers()
 		return nil, err
-	}
-	if p.execs == nil {
-		close(p.denials) // nothing is put to us
 	}
 	return p, nil
 }
@@ -147,7 +144,7 @@ func (o *owned) close() {
 }
 
 // handshake follows init until the exec.
-func (p *Process) handshake(control int) error {
+func (p *Process) handshake(control int, cmd Command) error {
 	deadline := time.Now().Add(initTimeout)
 	ready := false
 	for {
@@ -170,7 +167,7 @@ func (p *Process) handshake(control int) error {
 		}
 		switch m.Kind {
 		case plan.Listener:
-			if err := p.answerExecs(fd); err != nil {
+			if err := p.answer(fd, cmd); err != nil {
 				return err
 			}
 			if err := plan.Send(control, plan.Message{Kind: plan.Taken}); err != nil {

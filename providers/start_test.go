@@ -274,12 +274,11 @@ func TestManyAtOnce(t *testing.T) {
 			s, err := p.Wait()
 			assert.NoError(t, err)
 			assert.Equal(t, i, s.Code)
-			for range p.Denials() {
-			}
 		})
 	}
 	wg.Wait()
-	assert.InDelta(t, before, len(openDescriptors(t)), 2, "descriptors (the runtime's poller may be new)")
+	assert.Eventually(t, func() bool { return len(openDescriptors(t)) <= before+2 }, 5*time.Second, time.Millisecond,
+		"descriptors (the runtime's poller may be new); a broker ends just after its sandbox")
 }
 
 // The supervisor is a process of its own here, which is killed.

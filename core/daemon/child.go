@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/audit"
+	"github.com/pysandboxes/pysandboxes/core/broker"
 	"github.com/pysandboxes/pysandboxes/core/transport"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 	"github.com/pysandboxes/pysandboxes/providers"
@@ -123,6 +124,7 @@ func (c *Child) launch() error {
 	})
 	if err == nil {
 		c.limits, c.held = command.Limits, boundsOf(p.policy, command.Limits)
+		command.Denied, command.Note = c.native, c.brokerNote
 		c.process, err = providers.Start(command)
 	}
 	if err != nil {
@@ -141,7 +143,6 @@ func (c *Child) launch() error {
 	}
 	c.server.run(&socket{announce})
 	go c.watch()
-	go c.native()
 	return nil
 }
 
@@ -210,15 +211,24 @@ func (c *Child) watch() {
 	}
 }
 
-// native records what the kernel's part refused.
-func (c *Child) native() {
-	defer func() { _ = recover() }() // a denial that cannot be recorded is still a denial
-	for d := range c.process.Denials() {
-		c.denials.add(nativeDenial(d))
-	}
-}
+// native records what was refused to native code. It runs on the broker's thread, before the caller has its answer, so that
+// a program that asks for its denials afterwards finds this one.
+func (c *Child) native(d broker.Denial) { c.denials.add(nativeDenial(d)) }
 
-func nativeDenial(d providers.NativeDenial) wire.Denial {
+// brokerNote passes on what the broker says of itself.
+func (c *Child) brokerNote(text string) { c.plan.spec.Logger.Warn(text) }
+
+func nativeDenial(d broker.Denial) wire.Denial {
+	if d.Decision != nil {
+		denial := wire.Denial{
+			Layer: "broker", Family: d.Decision.Family, Subject: d.Decision.Subject, Op: d.Op, Category: d.Decision.Category,
+			Add: d.Decision.Add, Message: d.Decision.Message(),
+		}
+		if !d.Decision.Rule.IsZero() {
+			denial.Rule = d.Decision.Rule.String()
+		}
+		return denial
+	}
 	return wire.Denial{
 		Layer: "os", Family: "call", Op: d.Op, Subject: d.Subject, Category: string(audit.ProcessExec),
 		Add:     []string{"python-api=ALLOW:" + string(audit.ProcessExec)},

@@ -9,6 +9,7 @@ package contract
 import (
 	"os"
 
+	"github.com/pysandboxes/pysandboxes/core/broker"
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/profile"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
@@ -67,6 +68,13 @@ type Command struct {
 	Limits   Limits
 	Boundary *plan.Boundary // nil: no kernel boundary
 	Gaps     []Gap          // what the provider cannot hold of this policy
+
+	// Judge decides the network calls that the boundary puts to the supervisor; nil refuses them.
+	Judge broker.Judge
+	// Denied takes what was refused to native code, before the caller has its answer; it must not block. Note takes
+	// what a person should know of that service. Both are the caller's of Prepare to set, and may be nil.
+	Denied func(broker.Denial)
+	Note   func(string)
 }
 
 // Provider is one way to put a kernel boundary around a child.

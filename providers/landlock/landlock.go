@@ -97,7 +97,8 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 			Outside:      outside,
 			OutsideWrite: write,
 		},
-		Gaps: p.Gaps(pol),
+		Gaps:  p.Gaps(pol),
+		Judge: pol,
 	}, nil
 }
 

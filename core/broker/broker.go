@@ -1,0 +1,184 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+	"github.com/pysandboxes/pysandboxes/providers/seccomp"
+)
+
+// Mode says where the sandbox's sockets live.
+type Mode int
+
+const (
+	// Unwalled: in the host's network. Every call that could reach something is notified, and done here on copies.
+	Unwalled Mode = iota
+	// Walled: in an empty network namespace. Only what leads out is done here.
+	Walled
+)
+
+func (m Mode) String() string {
+	if m == Walled {
+		return "walled"
+	}
+	return "unwalled"
+}
+
+// Judge decides. *policy.Policy is one.
+type Judge interface {
+	Net(policy.NetQuestion) policy.Decision
+}
+
+// Denial is a call that was refused by rule.
+type Denial struct {
+	Op      string // exec, connect, bind, listen, sendto
+	Subject string // exec: the path as the program gave it, "" where it could not be read
+	Thread  int    // the caller's thread number in the supervisor's view
+	// Decision is the judge's; nil for exec.
+	Decision *policy.Decision
+}
+
+// DNS is where the sandbox's look-ups go: what it sends to one of Servers goes to At instead, a resolver of ours that
+// answers only names that some rule allows.
+type DNS struct {
+	Servers []netip.AddrPort // what the sandbox's resolv.conf names
+	At      []netip.AddrPort // where ours listens, by UDP and TCP, in the network of the sandbox's sockets; one for each family
+}
+
+// Config is what a broker serves. It owns Listener from [Serve] on, also where that fails.
+type Config struct {
+	Listener int
+	Mode     Mode
+	// Judge decides network calls; nil refuses those that come.
+	Judge Judge
+	// DNS is nil where port 53 is as any other.
+	DNS *DNS
+	// OwnExec: the first exec is init's own and goes on.
+	OwnExec bool
+	// Denied takes each denial before its caller gets the answer. It must not block. May be nil.
+	Denied func(Denial)
+	// Note takes what a person should know of the service itself. May be nil.
+	Note func(string)
+}
+
+// Broker serves one listener.
+type Broker struct {
+	config Config
+	wake   int  // an eventfd: readable when the service is to stop
+	own    bool // init's exec is still to come
+	done   chan struct{}
+	once   sync.Once
+}
+
+// Serve starts the service. It ends when the last process under the filter is gone, or by Stop; whatever ends it, the
+// listener is closed, and the kernel then refuses what comes.
+func Serve(c Config) (*Broker, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(c.Listener)
+		return nil, fmt.Errorf("broker: %w", err)
+	}
+	b := &Broker{config: c, wake: wake, own: c.OwnExec, done: make(chan struct{})}
+	go b.serve()
+	return b, nil
+}
+
+// Done is closed when the service has ended.
+func (b *Broker) Done() <-chan struct{} { return b.done }
+
+// Stop ends the service and waits for that. Calls that wait and calls to come are refused by the kernel.
+func (b *Broker) Stop() {
+	b.once.Do(func() { unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) })
+	<-b.done
+}
+
+// serve has a thread of its own, which ends with it: an answer takes half the time of one by way of the runtime's
+// poller, and no signal may come between what is done for a caller and its answer.
+func (b *Broker) serve() {
+	runtime.LockOSThread()
+	defer close(b.done)
+	defer b.close()
+	defer func() { // closed is refused: nothing is widened by a fault here
+		if v := recover(); v != nil {
+			b.note("the broker failed, and network calls are refused from here on: %v", v)
+		}
+	}()
+	if err := maskSignals(); err != nil {
+		b.note("the broker could not start: %v", err)
+		return
+	}
+	for b.turn() {
+	}
+}
+
+// turn waits for something to do and does it. It reports whether there is more to come.
+func (b *Broker) turn() bool {
+	fds := []unix.PollFd{{Fd: int32(b.config.Listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}}
+	_, err := unix.Poll(fds, -1)
+	switch {
+	case err == unix.EINTR:
+		return true
+	case err != nil, fds[1].Revents != 0, fds[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0:
+		return false
+	case fds[0].Revents&unix.POLLIN != 0:
+		n, err := seccomp.Receive(b.config.Listener)
+		if err == nil { // else given up by its caller
+			b.take(n)
+		}
+	}
+	return true
+}
+
+// take handles one call. A fault of ours refuses that call and no other.
+func (b *Broker) take(n seccomp.Notification) {
+	defer func() {
+		if v := recover(); v != nil {
+			b.note("the broker failed on a call, which is refused: %v", v)
+			_ = seccomp.Refuse(b.config.Listener, n.ID, unix.EACCES)
+		}
+	}()
+	switch n.NR {
+	case unix.SYS_EXECVE, unix.SYS_EXECVEAT:
+		b.exec(n)
+	default:
+		_ = seccomp.Refuse(b.config.Listener, n.ID, unix.EACCES)
+	}
+}
+
+func (b *Broker) close() {
+	unix.Close(b.config.Listener)
+	unix.Close(b.wake)
+}
+
+func (b *Broker) denied(d Denial) {
+	if b.config.Denied != nil {
+		b.config.Denied(d)
+	}
+}
+
+func (b *Broker) note(format string, args ...any) {
+	if b.config.Note != nil {
+		b.config.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// maskSignals keeps from the calling thread every signal but those of its own faults: the runtime turns them into panics.
+func maskSignals() error {
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^uint64(0)
+	}
+	for _, fault := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP} {
+		all.Val[0] &^= 1 << (uint(fault) - 1)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil); err != nil {
+		return errors.New("mask signals: " + err.Error())
+	}
+	return nil
+}
