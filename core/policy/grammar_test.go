@@ -53,7 +53,7 @@ var grammar = []struct{ form, taken, refused, says string }{
 	{"NETWORK ip", "net=ALLOW|TCP|1.2.3.4|80|OUT\nnet=ALLOW|TCP|2001:db8::1|80|OUT", "net=ALLOW|TCP|1.2.3.4.5|80|OUT\nnet=ALLOW|TCP|1.2.3|80|OUT", "unusual spelling"},
 	{"NETWORK cidr", "net=ALLOW|TCP|10.0.0.0/8|80|OUT", "net=ALLOW|TCP|10.0.0.1/8|80|OUT", "bits set behind its prefix"},
 	{"NETWORK host name", "net=ALLOW|TCP|api.example.com|80|OUT", "net=ALLOW|TCP|api..example|80|OUT", "not an address"},
-	{"NETWORK *.domain", "net=ALLOW|TCP|example.com|80|OUT", "net=ALLOW|TCP|*.example.com|80|OUT", "mediated live"},
+	{"NETWORK *.domain", "net=ALLOW|TCP|*.example.com|80|OUT", "net=ALLOW|TCP|*.example..com|80|OUT", "not the name of a domain"},
 	{"NETWORK *", "net=ALLOW|TCP|*|80|OUT", "net=ALLOW|TCP||80|OUT", "not an address"},
 	{"named sets", "net=ALLOW|TCP|@private|80|OUT\nnet=ALLOW|TCP|@loopback|80|*\nnet=ALLOW|TCP|@link-local|80|OUT\nnet=DENY|*|@metadata|*|*", "net=ALLOW|TCP|@localhost|80|OUT", "unknown set"},
 	{"PORTS n, a-b, lists, *, 0", "net=ALLOW|TCP|1.2.3.4|80|OUT\nnet=ALLOW|TCP|1.2.3.4|8000-8010|OUT\nnet=ALLOW|TCP|1.2.3.4|80,443,1-2|OUT\nnet=ALLOW|TCP|1.2.3.4|*|OUT\nnet=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|1.2.3.4|80-|OUT", "not a port"},

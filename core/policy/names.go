@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Looking names up: once, when the profile is loaded. The sandbox sees these addresses for as long as it lives.
+// Looking names up when the profile is loaded: the sandbox sees these addresses for as long as it lives, besides those that
+// the same names give while it does (live.go).
 
 // retries are the waits before a look-up that failed for a passing reason is tried again.
 var retries = []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}
@@ -94,22 +95,34 @@ func publicName(name string) bool {
 	return !slices.ContainsFunc(internalSuffixes, func(s string) bool { return strings.HasSuffix(name, "."+s) })
 }
 
-// granted tells that some ALLOW rule opens an address of a named set, by the set's name or by the address's own.
-func (n *netRules) granted(a netip.Addr) bool {
+// opens tells that some ALLOW rule opens an address of a named set, by the set's name or by the address's own.
+func (x *netIndex) opens(a netip.Addr) bool {
 	s := setOf(a)
-	return slices.ContainsFunc(n.parsed, func(r parsedRule) bool {
-		return !r.deny && r.name == "" && !r.any && (r.named == s || r.class == s && r.prefix.Contains(a))
-	})
+	if len(x.named[s]) > 0 {
+		return true
+	}
+	for _, l := range x.lengths {
+		if prefix, err := a.Prefix(l.bits); err == nil && l.six == a.Is6() &&
+			slices.ContainsFunc(x.prefixes[prefix], func(r *netRule) bool { return r.name == "" && r.class == s }) {
+			return true
+		}
+	}
+	return false
 }
 
-// withoutSurprises drops the answers that a rule for a name does not mean: a public name that points into a private
-// network, and any name that points to the cloud's credentials. A rule that names the range keeps them.
+// surprising tells an answer that a rule for a name does not mean: a public name that points into a private network, and
+// any name that points to the cloud's credentials. A rule that names the range means it.
+func (n *netRules) surprising(name string, a netip.Addr) bool {
+	plain := unfold(a.WithZone(""))
+	s := setOf(plain)
+	return s != public && (s == metadata || s == unspecified || publicName(name)) && !n.allow.opens(plain)
+}
+
+// withoutSurprises drops such answers.
 func (c *compiler) withoutSurprises(p *parsedRule, addrs []netip.Addr) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range addrs {
-		plain := unfold(a.WithZone(""))
-		s := setOf(plain)
-		if s != public && !c.net.granted(plain) && (s == metadata || s == unspecified || publicName(p.name)) {
+		if c.net.surprising(p.name, a) {
 			c.warn(p.rule, fmt.Sprintf("%s points to %s, which is not public: that address is left out; a net rule for the address or its set would keep it", p.name, a))
 			continue
 		}
@@ -129,12 +142,16 @@ func (p *Policy) resolve(n NetQuestion, q *question) Decision {
 	}
 	name := hostName(n.Host)
 	x := &p.net
-	for _, r := range slices.Concat(x.deny.any, x.deny.names[name]) {
-		if r.dirs&q.dir != 0 && r.ports == nil && r.protos == protoAll {
+	wholly := func(r *netRule) bool { return r.dirs&q.dir != 0 && r.ports == nil && r.protos == protoAll }
+	for _, r := range x.deny.any {
+		if wholly(r) {
 			return p.refuseNet(n, r.line, "")
 		}
 	}
-	for _, r := range x.allow.names[name] {
+	if r := x.deny.forName(name, wholly); r != nil {
+		return p.refuseNet(n, r.line, "")
+	}
+	if r := x.allow.forName(name, func(*netRule) bool { return true }); r != nil {
 		return p.allow("net", n.Op, n.Host, r.line)
 	}
 	if name == "localhost" {
@@ -166,12 +183,15 @@ func (x *netIndex) anyOf(s set) int {
 }
 
 // reverse decides on the look-up of an address's name: allowed where something may be reached at that address.
-func (p *Policy) reverse(n NetQuestion, q *question) Decision {
+func (p *Policy) reverse(n NetQuestion, q *question, l *Live) Decision {
 	addr, ok := hostAddr(n.Host)
 	if !ok {
 		return p.resolve(n, q)
 	}
 	addr = unfold(addr)
+	if line := l.allowedOf(addr); line > 0 {
+		return p.allow("net", n.Op, n.Host, line)
+	}
 	class := setOf(addr)
 	for _, r := range p.net.allow.named[class] {
 		return p.allow("net", n.Op, n.Host, r.line)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/pysandboxes/pysandboxes/core/profile"
 )
@@ -25,6 +26,7 @@ type netIndex struct {
 	prefixes map[netip.Prefix][]*netRule
 	lengths  []lengthOf // the lengths of prefixes that occur
 	names    map[string][]*netRule
+	domains  map[string][]*netRule // rules for what is below a name
 }
 
 type lengthOf struct {
@@ -52,15 +54,19 @@ func (c *compiler) addNet(r *profile.Rule) error {
 }
 
 func (c *compiler) finishNet() error {
+	for i := range c.net.parsed {
+		p := &c.net.parsed[i]
+		if p.name == "" {
+			c.net.index(p.deny).put(&p.netRule)
+		}
+		if p.domain != "" && p.deny {
+			c.warn(p.rule, "what is below "+p.domain+" is refused by its name: no look-up, and no address that a look-up gave; an address that the program knows by itself is not recognised")
+		}
+	}
 	answers := c.lookup()
 	for i := range c.net.parsed {
 		p := &c.net.parsed[i]
-		index := &c.net.allow
-		if p.deny {
-			index = &c.net.deny
-		}
 		if p.name == "" {
-			index.put(&p.netRule)
 			continue
 		}
 		addrs, err := answers[p.name].addrs, answers[p.name].err
@@ -69,7 +75,7 @@ func (c *compiler) finishNet() error {
 		}
 		switch {
 		case len(addrs) > 0:
-			c.net.pin(index, &p.netRule, addrs)
+			c.net.pin(c.net.index(p.deny), &p.netRule, addrs)
 		case p.deny:
 			return p.rule.Fail("the name "+p.name+" cannot be looked up, so this DENY would refuse nothing: "+reason(err), "Write its addresses, or remove the line.")
 		case err != nil:
@@ -82,6 +88,13 @@ func (c *compiler) finishNet() error {
 	return nil
 }
 
+func (n *netRules) index(deny bool) *netIndex {
+	if deny {
+		return &n.deny
+	}
+	return &n.allow
+}
+
 func reason(err error) string {
 	if err == nil {
 		return "it has no address"
@@ -92,6 +105,11 @@ func reason(err error) string {
 // put files a rule that names no host.
 func (x *netIndex) put(r *netRule) {
 	switch {
+	case r.domain != "":
+		if x.domains == nil {
+			x.domains = map[string][]*netRule{}
+		}
+		x.domains[r.domain] = append(x.domains[r.domain], r)
 	case r.any:
 		x.any = append(x.any, r)
 	case r.named != public:
@@ -132,6 +150,30 @@ func (n *netRules) pin(x *netIndex, r *netRule, addrs []netip.Addr) {
 		at := *r
 		at.set(netip.PrefixFrom(a, a.BitLen()))
 		x.putPrefix(at.prefix, &at)
+	}
+}
+
+// forName returns the first rule for a name, by the name itself or by a domain above it, that fits; nil if none does.
+func (x *netIndex) forName(name string, fits func(*netRule) bool) *netRule {
+	for _, r := range x.names[name] {
+		if fits(r) {
+			return r
+		}
+	}
+	if len(x.domains) == 0 {
+		return nil
+	}
+	for {
+		_, domain, found := strings.Cut(name, ".")
+		if !found {
+			return nil
+		}
+		for _, r := range x.domains[domain] {
+			if fits(r) {
+				return r
+			}
+		}
+		name = domain
 	}
 }
 
@@ -202,8 +244,11 @@ var netOps = map[string]struct {
 	"socket": {"make a socket", dirOut}, // of a kind that no rule can name
 }
 
-// Net decides on a network operation.
-func (p *Policy) Net(n NetQuestion) Decision {
+// Net decides on a network operation by the rules, and by the addresses that names had when the profile was loaded.
+// [Live] knows those that they gave since.
+func (p *Policy) Net(n NetQuestion) Decision { return p.decideNet(n, nil) }
+
+func (p *Policy) decideNet(n NetQuestion, l *Live) Decision {
 	op, known := netOps[n.Op]
 	if !known {
 		return p.refuseNet(n, 0, "the operation is not known.")
@@ -222,7 +267,7 @@ func (p *Policy) Net(n NetQuestion) Decision {
 	case n.Op == "resolve":
 		return p.resolve(n, &q)
 	case n.Op == "reverse":
-		return p.reverse(n, &q)
+		return p.reverse(n, &q, l)
 	case q.proto == 0:
 		return p.refuseNet(n, 0, "sockets of this kind cannot be granted.")
 	}
@@ -230,12 +275,17 @@ func (p *Policy) Net(n NetQuestion) Decision {
 	if !ok {
 		return p.byName(n, &q)
 	}
-	if line, ok := p.net.address(addr, &q); ok {
+	line, ok := p.net.address(addr, &q, l)
+	if ok {
 		return p.allow("net", n.Op, n.Host, line)
-	} else if line > 0 {
-		return p.refuseNet(n, line, "")
 	}
-	return p.refuseNet(n, 0, "")
+	d := p.refuseNet(n, line, "")
+	if name := l.NameOf(addr); line == 0 && name != "" && op.dir == dirOut {
+		d.Note = "A look-up of " + name + " gave that address."
+		n.Host = name
+		d.Add = append(p.suggestNet(n, "OUT"), d.Add...)
+	}
+	return d
 }
 
 // hostAddr reads a host as the socket module does: an empty one is the unspecified address.
@@ -252,7 +302,7 @@ func hostAddr(host string) (netip.Addr, bool) {
 }
 
 // address decides on an address: line is the rule that refused or allowed, 0 the default.
-func (n *netRules) address(literal netip.Addr, q *question) (line int, ok bool) {
+func (n *netRules) address(literal netip.Addr, q *question, l *Live) (line int, ok bool) {
 	plain := unfold(literal)
 	if line := n.deny.denied(plain, q); line > 0 {
 		return line, false
@@ -272,6 +322,10 @@ func (n *netRules) address(literal netip.Addr, q *question) (line int, ok bool) 
 			return line, false
 		}
 	}
+	given, denied := l.rulesOf(plain, q)
+	if denied > 0 {
+		return denied, false
+	}
 	if line := n.allow.allowed(plain, q); line > 0 {
 		return line, true
 	}
@@ -285,14 +339,14 @@ func (n *netRules) address(literal netip.Addr, q *question) (line int, ok bool) 
 			return line, true
 		}
 	}
-	return 0, false
+	return given, given > 0
 }
 
 // byName decides on an operation that names its host.
 func (p *Policy) byName(n NetQuestion, q *question) Decision {
 	name := hostName(n.Host)
 	if name == "localhost" {
-		if line, ok := p.net.address(netip.AddrFrom4([4]byte{127, 0, 0, 1}), q); ok || line > 0 {
+		if line, ok := p.net.address(netip.AddrFrom4([4]byte{127, 0, 0, 1}), q, nil); ok || line > 0 {
 			if ok {
 				return p.allow("net", n.Op, n.Host, line)
 			}
@@ -304,23 +358,19 @@ func (p *Policy) byName(n NetQuestion, q *question) Decision {
 			return p.refuseNet(n, r.line, "")
 		}
 	}
-	for _, r := range p.net.deny.names[name] {
-		if r.holds(q) {
-			return p.refuseNet(n, r.line, "")
+	if r := p.net.deny.forName(name, func(r *netRule) bool { return r.holds(q) }); r != nil {
+		return p.refuseNet(n, r.line, "")
+	}
+	r := p.net.allow.forName(name, func(r *netRule) bool { return r.holds(q) })
+	if r == nil {
+		return p.refuseNet(n, 0, "")
+	}
+	for _, a := range p.net.pins[name] {
+		if line, ok := p.net.address(a, q, nil); !ok && line > 0 {
+			return p.refuseNet(n, line, "")
 		}
 	}
-	for _, r := range p.net.allow.names[name] {
-		if !r.holds(q) {
-			continue
-		}
-		for _, a := range p.net.pins[name] {
-			if line, ok := p.net.address(a, q); !ok && line > 0 {
-				return p.refuseNet(n, line, "")
-			}
-		}
-		return p.allow("net", n.Op, n.Host, r.line)
-	}
-	return p.refuseNet(n, 0, "")
+	return p.allow("net", n.Op, n.Host, r.line)
 }
 
 // Pinned returns the addresses that a host name of an ALLOW rule had when the profile was loaded; the sandbox sees
@@ -330,7 +380,7 @@ func (p *Policy) Pinned(name string) []netip.Addr { return p.net.pins[hostName(n
 // NetNeeded tells that some rule allows a network operation, so that inet sockets have to exist.
 func (p *Policy) NetNeeded() bool {
 	x := &p.net.allow
-	if len(x.any) > 0 || len(x.prefixes) > 0 {
+	if len(x.any) > 0 || len(x.prefixes) > 0 || len(x.domains) > 0 {
 		return true
 	}
 	for _, rules := range x.named {

@@ -38,6 +38,9 @@ func (n NetRule) Set() string {
 // Name is the host name of the rule, "" where it has none.
 func (n NetRule) Name() string { return n.r.name }
 
+// Domain is the domain whose names the rule means, "" where it means none.
+func (n NetRule) Domain() string { return n.r.domain }
+
 // Prefix is the address or the network of the rule; invalid where it names none.
 func (n NetRule) Prefix() netip.Prefix { return n.r.prefix }
 
@@ -59,6 +62,8 @@ func (n NetRule) Network() string {
 		return n.Set()
 	case n.r.name != "":
 		return n.r.name
+	case n.r.domain != "":
+		return "*." + n.r.domain
 	case n.r.prefix.IsSingleIP():
 		return n.r.prefix.Addr().String()
 	}
@@ -112,11 +117,13 @@ func (n NetRule) coversNetwork(o NetRule) bool {
 	case a.any && (a.deny || b.any):
 		return true
 	case a.any: // an ALLOW of * holds no named set
-		return b.name != "" && publicName(b.name) || b.prefix.IsValid() && b.class == public
+		return b.name != "" && publicName(b.name) || b.domain != "" && publicName("x."+b.domain) || b.prefix.IsValid() && b.class == public
 	case b.any:
 		return false
-	case a.name != "" || b.name != "":
-		return a.name == b.name
+	case a.domain != "":
+		return strings.HasSuffix(b.name, "."+a.domain) || b.domain == a.domain || strings.HasSuffix(b.domain, "."+a.domain)
+	case a.name != "" || b.name != "" || b.domain != "":
+		return a.name != "" && a.name == b.name
 	case a.named != public && b.named != public:
 		return a.named == b.named
 	case a.named != public && a.deny:

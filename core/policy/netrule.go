@@ -39,6 +39,7 @@ type netRule struct {
 	named  set // a set by its name
 	prefix netip.Prefix
 	name   string // a host name, lower case, without a dot at the end
+	domain string // names below this one, at any depth; not the name itself
 
 	class set // the set that prefix lies in, public where it is wider
 }
@@ -87,17 +88,6 @@ func parseNet(fields []string) (netRule, *fieldError) {
 	return r, nil
 }
 
-// mediating are the providers that look names up for the sandbox while it runs. Elsewhere names are pinned when the
-// profile is loaded, and what lies below a domain cannot be listed.
-var mediating []string
-
-func mediators() string {
-	if len(mediating) == 0 {
-		return "no provider of this version does that"
-	}
-	return "os-sandbox=" + strings.Join(mediating, ", ") + " can"
-}
-
 func unknown(what, word string, known []string) *fieldError {
 	hint := netForm
 	if near := nearest.Word(word, known); near != "" {
@@ -119,7 +109,13 @@ func (r *netRule) network(text string) *fieldError {
 		}
 		return nil
 	case strings.HasPrefix(text, "*."):
-		return &fieldError{"names below " + text[2:] + " can only be held where names are mediated live; " + mediators(), "Name the hosts one by one."}
+		if r.domain = hostName(text[2:]); r.domain == "" {
+			return &fieldError{strconv.Quote(text[2:]) + " is not the name of a domain", "Write *.example.com for the names below example.com, at any depth."}
+		}
+		if _, isAddress := parseAddr(r.domain); isAddress {
+			return &fieldError{"nothing is below an address: " + text, "Write a network: 192.0.2.0/24."}
+		}
+		return nil
 	case strings.Contains(text, "/"):
 		return r.cidr(text)
 	}

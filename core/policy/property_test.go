@@ -16,7 +16,7 @@ import (
 var allowLines = []string{
 	"expose-ro=./a", "expose-rw=./a/b", "expose-ro=./a/b/c.txt", "expose-rw=./d", "expose-ro=.", "expose-ro=./a/b/new",
 	"net=ALLOW|TCP|10.0.0.0/8|*|OUT", "net=ALLOW|TCP|10.1.2.3|80,443|OUT", "net=ALLOW|*|*|53-443|*", "net=ALLOW|TCP|@loopback|*|*", "net=ALLOW|TCP|@private|80|OUT",
-	"net=ALLOW|TCP|0.0.0.0/0|*|OUT", "net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|UDP|::1|*|IN", "net=ALLOW|TCP|169.254.169.254|80|OUT",
+	"net=ALLOW|TCP|0.0.0.0/0|*|OUT", "net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|TCP|*.example.com|80|OUT", "net=ALLOW|UDP|::1|*|IN", "net=ALLOW|TCP|169.254.169.254|80|OUT",
 	"python-import=json, xml", "python-import=xml.etree", "python-import=*", "python-import=os.path",
 	"python-api=ALLOW:os.system", "python-api=ALLOW:process-exec", "python-api=ALLOW:*", "python-api=ALLOW:subprocess.Popen", "python-api=ALLOW:subprocess.run", "python-api=ALLOW:dynamic-code", "python-api=ALLOW:builtins.eval",
 	"env=HOME=${HOME}", "env=A_*=${A_*}", "env=*_KEY=${*_KEY}",
@@ -24,7 +24,7 @@ var allowLines = []string{
 
 var denyLines = []string{
 	"ignore=*.txt", "ignore=b", "ignore=./a/**/c.txt", "ignore=./d",
-	"net=DENY|*|@loopback|*|*", "net=DENY|TCP|10.1.0.0/16|80|OUT", "net=DENY|*|*|443|*", "net=DENY|*|@link-local|*|*", "net=DENY|TCP|api.example.com|*|OUT",
+	"net=DENY|*|@loopback|*|*", "net=DENY|TCP|10.1.0.0/16|80|OUT", "net=DENY|*|*|443|*", "net=DENY|*|@link-local|*|*", "net=DENY|TCP|api.example.com|*|OUT", "net=DENY|TCP|*.example.com|443|OUT", "net=DENY|*|*.api.example.com|*|*",
 	"python-import=DENY:xml", "python-import=DENY:xml.etree.ElementTree", "python-import=DENY:*",
 	"python-api=DENY:os.system", "python-api=DENY:process-exec", "python-api=DENY:*", "python-api=DENY:subprocess.run", "python-api=DENY:subprocess.Popen", "python-api=DENY:process-control", "python-api=DENY:builtins.eval",
 	"unenv=A_*", "unenv=*_KEY", "unenv=HOME",
@@ -57,7 +57,7 @@ func verdicts(w *world, p *Policy) string {
 			}
 		}
 	}
-	for _, host := range []string{"api.example.com", "other.example.com", "localhost"} {
+	for _, host := range []string{"api.example.com", "other.example.com", "v1.api.example.com", "example.com", "localhost"} {
 		say(p.Net(NetQuestion{"resolve", "tcp", host, 443}))
 		say(p.Net(NetQuestion{"connect", "tcp", host, 443}))
 	}

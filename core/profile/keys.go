@@ -73,7 +73,7 @@ var Keys = []Key{
 		Meaning: "hides what an exposure would show: a glob on a basename, or with a slash on a whole path (** crosses folders)", Example: "ignore=.env"},
 
 	{Name: "net", Family: FamilyNet, Kind: Fields, Grammar: "net=ALLOW or DENY|PROTOCOL|NETWORK|PORTS|DIRECTION",
-		Meaning: "PROTOCOL tcp, udp, icmp, *; NETWORK ip, cidr, host name, *, @private, @loopback, @link-local, @metadata; PORTS 443, 8000-8010, 80,443, *; DIRECTION IN, OUT, *. DENY first, then ALLOW, else refused. * does not hold the named sets",
+		Meaning: "PROTOCOL tcp, udp, icmp, *; NETWORK ip, cidr, host name, *.domain (the names below it), *, @private, @loopback, @link-local, @metadata; PORTS 443, 8000-8010, 80,443, *; DIRECTION IN, OUT, *. DENY first, then ALLOW, else refused. * does not hold the named sets",
 		Risk:    "Everything that the program can read can leave through an open port.", Example: "net=ALLOW|TCP|api.example.com|443|OUT"},
 
 	{Name: "python-import", Family: FamilyImports, Kind: List, EmptyOK: true, Grammar: "python-import=a, b.c | * | DENY:x",

@@ -155,6 +155,10 @@ func netGrant(r *profile.Rule, n policy.NetRule) Grant {
 		g.Risk, g.Why = learn.High, "anything that can be read can be sent anywhere"
 	case set == "@private" || set == "@link-local":
 		g.Risk, g.Why = learn.High, "every service of the private network"
+	case n.Domain() != "" && !strings.Contains(n.Domain(), "."):
+		g.Risk, g.Why = learn.High, "every host of a top-level domain"
+	case n.Domain() != "":
+		g.Risk, g.Why = learn.Medium, "every host below the domain, and names that are looked up are a narrow way out"
 	case wideNetwork(n):
 		g.Risk, g.Why = learn.High, "a network of that size is nearly everywhere"
 	case n.AllPorts() && !loopback.Covers(n):

@@ -7,7 +7,7 @@ func (l *linter) net() {
 	allowAt, denyAt := map[string][]*Grant{}, map[string][]*Grant{}
 	for _, g := range l.keys("net") {
 		network := g.net.Network()
-		broad := g.net.Any() || g.net.Set() != "" || g.net.Prefix().IsValid() && !g.net.Prefix().IsSingleIP()
+		broad := g.net.Any() || g.net.Set() != "" || g.net.Domain() != "" || g.net.Prefix().IsValid() && !g.net.Prefix().IsSingleIP()
 		switch {
 		case g.Deny:
 			deny = append(deny, g)

@@ -34,6 +34,9 @@ func (Provider) Gaps(p *policy.Policy) []contract.Gap {
 
 // Prepare takes the limits along; DEST of an expose rule needs a mount namespace and is refused.
 func (s Provider) Prepare(p *policy.Policy, c contract.Child) (contract.Command, error) {
+	if err := contract.RefuseDomains(p, s.Name()); err != nil {
+		return contract.Command{}, err
+	}
 	if err := contract.RefuseMoved(p, s.Name()); err != nil {
 		return contract.Command{}, err
 	}
