@@ -49,7 +49,8 @@ func fork(r launch) (l launched) {
 }
 
 // makeInit starts the init program with these descriptors as 0, 1, 2, …; the pidfd is close-on-exec.
-func makeInit(c Child, files []*os.File, group *cgroup.Group) (pid, pidfd int, err error) {
+func makeInit(cmd Command, files []*os.File, group *cgroup.Group) (pid, pidfd int, err error) {
+	c := cmd.Child
 	// No defer of the parent's copies here: their owner closes them.
 	fds := make([]uintptr, len(files))
 	for i, f := range files {
@@ -68,12 +69,17 @@ func makeInit(c Child, files []*os.File, group *cgroup.Group) (pid, pidfd int, e
 	if group != nil {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, group.FD()
 	}
+	separate(attr.Sys, cmd.Boundary)
 	done := make(chan launched, 1)
 	launcher() <- launch{c.InitPath, attr, done}
 	l := <-done
 	runtime.KeepAlive(files)
 	if l.err != nil {
-		return 0, -1, startError(c, l.err)
+		err := startError(c, l.err)
+		if attr.Sys.Cloneflags != 0 && noNamespace(l.err) {
+			err = &networkError{err}
+		}
+		return 0, -1, err
 	}
 	if pidfd < 0 {
 		// Not yet anyone else's child: the number is still its own.

@@ -19,4 +19,12 @@ type (
 	Child    = contract.Child
 	Command  = contract.Command
 	Limits   = contract.Limits
+	Network  = contract.Network
+)
+
+// How network rules are held.
+const (
+	Either   = contract.Either
+	Walled   = contract.Walled
+	Unwalled = contract.Unwalled
 )

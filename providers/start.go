@@ -24,11 +24,25 @@ const (
 // let through. On an error nothing is left: no process, no zombie, no descriptor. The files of the child stay the
 // caller's to close.
 func Start(cmd Command) (*Process, error) {
-	p, err := start(cmd)
+	p, err := startIn(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("os-sandbox=%s: %w", cmd.Provider, err)
 	}
 	return p, nil
+}
+
+// startIn tries the stronger of two ways to hold network rules first.
+func startIn(cmd Command) (*Process, error) {
+	if cmd.Network != Either {
+		return start(inNetwork(cmd, cmd.Network))
+	}
+	p, err := start(inNetwork(cmd, Walled))
+	if none := (*networkError)(nil); errors.As(err, &none) {
+		if p, err = start(inNetwork(cmd, Unwalled)); err == nil {
+			p.notes = append(p.notes, fmt.Sprintf("network rules are held in the host's network (unwalled), since there is no network of the sandbox's own: %v", none))
+		}
+	}
+	return p, err
 }
 
 func start(cmd Command) (_ *Process, err error) {
@@ -47,7 +61,7 @@ func start(cmd Command) (_ *Process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	pid, pidfd, err := makeInit(c, files, group)
+	pid, pidfd, err := makeInit(cmd, files, group)
 	if err != nil {
 		if group != nil {
 			group.End()
@@ -147,6 +161,8 @@ func (o *owned) close() {
 func (p *Process) handshake(control int, cmd Command) error {
 	deadline := time.Now().Add(initTimeout)
 	ready := false
+	var door []int
+	defer func() { closeAll(door) }()
 	for {
 		if err := p.readable(control, deadline); err != nil {
 			if ready && errors.Is(err, errTimeout) {
@@ -154,20 +170,22 @@ func (p *Process) handshake(control int, cmd Command) error {
 			}
 			return err
 		}
-		m, fd, err := plan.Receive(control)
+		m, fds, err := plan.ReceiveAll(control)
 		if errors.Is(err, io.EOF) {
 			return p.ended(ready)
 		}
 		if err != nil {
 			return err
 		}
-		if (m.Kind == plan.Listener) != (fd >= 0) {
-			unix.Close(fd)
+		if len(fds) != wanted(m.Kind, cmd.Boundary) {
+			closeAll(fds)
 			return fmt.Errorf("init sent %q with a descriptor too many or too few", m.Kind)
 		}
 		switch m.Kind {
+		case plan.Door:
+			door = append(door, fds...)
 		case plan.Listener:
-			if err := p.answer(fd, cmd); err != nil {
+			if err := p.answer(fds[0], cmd); err != nil {
 				return err
 			}
 			if err := plan.Send(control, plan.Message{Kind: plan.Taken}); err != nil {
@@ -177,11 +195,31 @@ func (p *Process) handshake(control int, cmd Command) error {
 			ready, p.notes = true, m.Notes
 			deadline = time.Now().Add(execTimeout)
 		case plan.Failed:
+			if m.Stage == plan.StageNetwork {
+				return &networkError{errors.New(m.Text)}
+			}
 			return errors.New(m.Text)
 		default:
 			return fmt.Errorf("init sent %q, which means nothing", m.Kind)
 		}
 	}
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+// wanted is how many descriptors come with a message.
+func wanted(kind plan.Kind, b *plan.Boundary) int {
+	switch {
+	case kind == plan.Listener:
+		return 1
+	case kind == plan.Door && b != nil && b.Network != nil:
+		return plan.DoorServers + 2*len(b.Network.Servers)
+	}
+	return 0
 }
 
 var errTimeout = errors.New("init gave no sign of life in time")

@@ -59,7 +59,21 @@ type Child struct {
 	Guard, Preload string // paths of the guard and of the object that loads it; "" together
 	Setsid         bool   // a session of its own (partial mode)
 	InitPath       string // the static binary that plays init
+
+	Network Network // how network rules are held, where there are any; "" is Either
 }
+
+// Network is how network rules are held.
+type Network string
+
+const (
+	// Either takes Walled where it can be had, else Unwalled.
+	Either Network = "either"
+	// Walled: the child lives in a network namespace of its own.
+	Walled Network = "walled"
+	// Unwalled: the child lives in the supervisor's, and each call on an address is the supervisor's to decide.
+	Unwalled Network = "unwalled"
+)
 
 // Command is a child with its boundary, ready for providers.Start.
 type Command struct {
@@ -75,6 +89,9 @@ type Command struct {
 	// what a person should know of that service. Both are the caller's of Prepare to set, and may be nil.
 	Denied func(broker.Denial)
 	Note   func(string)
+
+	// Network says how the boundary holds network rules; "" where there are none.
+	Network Network
 }
 
 // Provider is one way to put a kernel boundary around a child.

@@ -20,7 +20,11 @@ const ExitFailed = 125
 func Main() {
 	runtime.LockOSThread()
 	err := guarded()
-	if e := plan.Send(plan.FDControl, plan.Message{Kind: plan.Failed, Text: err.Error()}); e != nil {
+	failed := plan.Message{Kind: plan.Failed, Text: err.Error()}
+	if stage := (*stageError)(nil); errors.As(err, &stage) {
+		failed.Stage = stage.stage
+	}
+	if e := plan.Send(plan.FDControl, failed); e != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", plan.Argv0, err)
 	}
 	os.Exit(ExitFailed)
@@ -75,6 +79,11 @@ func run() error {
 func confine(b *plan.Boundary) (notes []string, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("no_new_privs: %w", err)
+	}
+	if b.Network != nil {
+		if notes, err = setUpNetwork(b.Network); err != nil {
+			return nil, err
+		}
 	}
 	if err := dropCapabilities(b.KeepCaps); err != nil {
 		return nil, err

@@ -48,6 +48,9 @@ func trials(b *plan.Boundary) []trial {
 			return open(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		}, unix.EACCES})
 	}
+	if b.Network != nil && b.Network.Cookie != 0 {
+		t = append(t, trial{"finding the network of the host", func() error { return sameNetwork(b.Network.Cookie) }, unix.ENOENT})
+	}
 	if b.Outside != "" {
 		flags := unix.O_RDONLY
 		what := "opening " + b.Outside
@@ -63,6 +66,20 @@ func trials(b *plan.Boundary) []trial {
 func open(fd int, err error) error {
 	if err == nil {
 		unix.Close(fd)
+	}
+	return err
+}
+
+// sameNetwork gives ENOENT where this thread's network namespace is another than the one with that number.
+func sameNetwork(host uint64) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err == nil && cookie != host {
+		err = unix.ENOENT
 	}
 	return err
 }

@@ -15,6 +15,8 @@ type Kind string
 const (
 	// Listener hands the seccomp listener over (one descriptor).
 	Listener Kind = "listener"
+	// Door hands the sockets over by which the supervisor serves the child's network (Network).
+	Door Kind = "door"
 	// Taken answers Listener: the supervisor has it and serves it.
 	Taken Kind = "taken"
 	// Ready: the boundary stands and is proved, init is about to exec. The end of the stream after it means
@@ -28,6 +30,7 @@ const (
 type Message struct {
 	Kind  Kind
 	Text  string
+	Stage string   // Failed: what could not be set up, where a start may do without it (Stage…)
 	Notes []string // Ready: what this kernel could not hold, and what was done instead
 }
 
@@ -58,9 +61,25 @@ func Send(socket int, m Message, fds ...int) error {
 	return nil
 }
 
+// maxDescriptors bounds what comes with one message.
+const maxDescriptors = 16
+
 // Receive reads one message and at most one descriptor (-1 if none came). io.EOF is the end of the other side.
 func Receive(socket int) (Message, int, error) {
-	data, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*4))
+	m, fds, err := ReceiveAll(socket)
+	switch len(fds) {
+	case 0:
+		return m, -1, err
+	case 1:
+		return m, fds[0], err
+	}
+	closeAll(fds)
+	return Message{}, -1, fmt.Errorf("control: %d descriptors in one message", len(fds))
+}
+
+// ReceiveAll reads one message and the descriptors that came with it. io.EOF is the end of the other side.
+func ReceiveAll(socket int) (Message, []int, error) {
+	data, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(maxDescriptors*4))
 	var n, oobn, flags int
 	var err error
 	for {
@@ -70,37 +89,38 @@ func Receive(socket int) (Message, int, error) {
 		}
 	}
 	if err != nil {
-		return Message{}, -1, fmt.Errorf("control: receive: %w", err)
+		return Message{}, nil, fmt.Errorf("control: receive: %w", err)
 	}
-	fd, err := oneDescriptor(oob[:oobn])
+	fds, err := descriptors(oob[:oobn])
 	if err != nil {
-		return Message{}, -1, err
-	}
-	if n == 0 {
-		closeIf(fd)
-		return Message{}, -1, io.EOF
+		return Message{}, nil, err
 	}
 	var m Message
-	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+	switch {
+	case n == 0:
+		err = io.EOF
+	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
 		err = errors.New("control: a message was cut")
-	} else if err = msgpack.Unmarshal(data[:n], &m); err != nil {
-		err = fmt.Errorf("control: decode: %w", err)
+	default:
+		if err = msgpack.Unmarshal(data[:n], &m); err != nil {
+			err = fmt.Errorf("control: decode: %w", err)
+		}
 	}
 	if err != nil {
-		closeIf(fd)
-		return Message{}, -1, err
+		closeAll(fds)
+		return Message{}, nil, err
 	}
-	return m, fd, nil
+	return m, fds, nil
 }
 
-// oneDescriptor takes the descriptor that came along, and closes any that should not have.
-func oneDescriptor(oob []byte) (int, error) {
+// descriptors takes what came along.
+func descriptors(oob []byte) ([]int, error) {
 	if len(oob) == 0 {
-		return -1, nil
+		return nil, nil
 	}
 	headers, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
-		return -1, fmt.Errorf("control: parse: %w", err)
+		return nil, fmt.Errorf("control: parse: %w", err)
 	}
 	var all []int
 	for _, h := range headers {
@@ -110,20 +130,11 @@ func oneDescriptor(oob []byte) (int, error) {
 		}
 		all = append(all, fds...)
 	}
-	switch len(all) {
-	case 0:
-		return -1, nil
-	case 1:
-		return all[0], nil
-	}
-	for _, fd := range all {
-		unix.Close(fd)
-	}
-	return -1, fmt.Errorf("control: %d descriptors in one message", len(all))
+	return all, nil
 }
 
-func closeIf(fd int) {
-	if fd >= 0 {
+func closeAll(fds []int) {
+	for _, fd := range fds {
 		unix.Close(fd)
 	}
 }

@@ -60,6 +60,8 @@ type Boundary struct {
 	Filter seccomp.Needs // Self and the kernel's gaps are filled in by init
 	// KeepCaps are the capabilities that stay, where there are any to keep.
 	KeepCaps []int
+	// Network is nil where the child shares the supervisor's.
+	Network *Network
 	// Outside is a path that no rule reaches: init proves that it cannot be opened. Empty where the rules
 	// reach everything.
 	Outside string

@@ -92,6 +92,7 @@ var operations = map[string]func(arg string) string{
 	"unixgram": socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0),
 	"raw":      socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
 	"packet":   socket(unix.AF_PACKET, unix.SOCK_RAW, 0),
+	"dial":     dial,
 	"netlink":  socket(unix.AF_NETLINK, unix.SOCK_RAW, 0),
 	"alg":      socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
 	"socketpair": func(string) string {

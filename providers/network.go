@@ -1,0 +1,163 @@
+package providers
+
+import (
+	"bufio"
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/providers/plan"
+)
+
+// resolvConf is where programs find their name servers (resolv.conf(5)).
+const resolvConf = "/etc/resolv.conf"
+
+// maxServers is how many of them the C library asks (MAXNS).
+const maxServers = 3
+
+// networkPlan describes a network namespace in which programs find the addresses that they find on the host.
+func networkPlan() *plan.Network {
+	n := &plan.Network{
+		Source:  sourceOf(netip.AddrFrom4([4]byte{192, 0, 2, 1})), // of documentation, RFC 5737; nothing is sent
+		Servers: nameServers(resolvConf),
+		Cookie:  networkCookie(),
+	}
+	if n.Source == "" {
+		n.Source = "192.0.2.1" // a host without a network: any address that is nobody's
+	}
+	for _, a := range append([]string{n.Source, n.Source6}, n.Servers...) {
+		if a != "" && !netip.MustParseAddr(a).IsLoopback() {
+			n.Addresses = append(n.Addresses, a)
+		}
+	}
+	return n
+}
+
+// sourceOf is the address that packets of this host to another bear, "" where there is no way to it.
+func sourceOf(to netip.Addr) string {
+	family, addr := unix.AF_INET, unix.Sockaddr(nil)
+	if to.Is6() {
+		family, addr = unix.AF_INET6, &unix.SockaddrInet6{Port: 9, Addr: to.As16()}
+	} else {
+		addr = &unix.SockaddrInet4{Port: 9, Addr: to.As4()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	if unix.Connect(fd, addr) != nil {
+		return ""
+	}
+	own, err := unix.Getsockname(fd)
+	if err != nil {
+		return ""
+	}
+	var a netip.Addr
+	switch own := own.(type) {
+	case *unix.SockaddrInet4:
+		a = netip.AddrFrom4(own.Addr)
+	case *unix.SockaddrInet6:
+		a = netip.AddrFrom16(own.Addr)
+	}
+	if !a.IsGlobalUnicast() {
+		return ""
+	}
+	return a.String()
+}
+
+// nameServers reads the addresses of resolv.conf that can exist inside, 127.0.0.1 where it names none (resolv.conf(5)).
+func nameServers(path string) []string {
+	var out []string
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan() && len(out) < maxServers; {
+			fields := strings.Fields(lines.Text())
+			if len(fields) < 2 || fields[0] != "nameserver" {
+				continue
+			}
+			a, err := netip.ParseAddr(fields[1])
+			if err == nil && a.Zone() == "" && !a.IsMulticast() && !a.IsUnspecified() && !a.IsLinkLocalUnicast() {
+				out = append(out, a.Unmap().String())
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = []string{"127.0.0.1"}
+	}
+	return out
+}
+
+// networkCookie is the kernel's number of this process's network namespace, 0 where it tells none.
+func networkCookie() uint64 {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil {
+		return 0
+	}
+	return cookie
+}
+
+// separate has a child made in namespaces of its own. Root that may make them takes no user namespace: in one that maps
+// a single user, the files of all others would be nobody's. Others map to themselves, and keep the groups they have.
+func separate(sys *syscall.SysProcAttr, b *plan.Boundary) {
+	if b == nil || b.Network == nil {
+		return
+	}
+	sys.Cloneflags |= unix.CLONE_NEWNET
+	if mayMakeNamespaces() {
+		return
+	}
+	sys.Cloneflags |= unix.CLONE_NEWUSER
+	uid, gid := os.Geteuid(), os.Getegid()
+	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+	// For init, which drops them before anything else runs.
+	sys.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE}
+}
+
+// mayMakeNamespaces tells that this process has CAP_SYS_ADMIN.
+func mayMakeNamespaces() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	return unix.Capget(&header, &have[0]) == nil && have[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// networkError is a failure to get a network of the sandbox's own.
+type networkError struct{ err error }
+
+func (e *networkError) Error() string { return e.err.Error() }
+func (e *networkError) Unwrap() error { return e.err }
+
+// noNamespace tells whether a failed fork was the kernel's refusal to make a namespace.
+func noNamespace(err error) bool {
+	for _, e := range []error{unix.EPERM, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS, unix.EACCES} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// inNetwork is the command with the boundary that its network asks for.
+func inNetwork(cmd Command, how Network) Command {
+	if cmd.Boundary == nil {
+		return cmd
+	}
+	b := *cmd.Boundary
+	b.Network = nil
+	if how == Walled {
+		b.Network = networkPlan()
+	}
+	cmd.Boundary = &b
+	return cmd
+}

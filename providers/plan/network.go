@@ -1,0 +1,31 @@
+package plan
+
+// Network is a network namespace of the child's own. Nothing leads out of it: what the sandbox sends to an address
+// outside goes to its loopback device and is dropped there. The supervisor holds the door, a few sockets that init
+// makes inside and hands over before any code of the sandbox runs (Door).
+type Network struct {
+	// Addresses are put on the loopback device, each for itself (/32, /128): the host's own, so that programs see
+	// the address that their connections have, and those of the name servers.
+	Addresses []string
+	// Servers are the addresses at which the supervisor answers names, port 53.
+	Servers []string
+	// Source is the IPv4 address that outgoing connections and datagrams show inside.
+	Source string
+	// Source6 is the same for IPv6, "" where the host reaches nothing by it.
+	Source6 string
+	// Cookie is the kernel's number of the supervisor's own network namespace (SO_NETNS_COOKIE, Linux 5.14): init
+	// proves that its own is another. 0 where the kernel tells none.
+	Cookie uint64
+}
+
+// The order of the descriptors that come with a Door message: those named here, then for each of Network.Servers a
+// bound datagram socket and a listening stream socket.
+const (
+	DoorPacket = iota // sees what is sent to addresses outside (packet(7))
+	DoorRaw           // answers in their name, IPv4 (raw(7), with headers)
+	DoorRaw6          // the same for IPv6
+	DoorServers
+)
+
+// Failures of a stage that a start may do without, said in Message.Stage.
+const StageNetwork = "network"
