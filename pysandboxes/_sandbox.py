@@ -49,7 +49,7 @@ def sandbox(  # noqa: F811
 def sandbox(  # noqa: F811
     function: Callable[..., Any] | None = None, /, *, timeout: float | None = None, idempotent: bool = False
 ) -> Any:
-    """Run a function in the sandbox: sync, async, generator, async generator, or static method.
+    """Run a function in the sandbox: sync or async, a generator of either kind, a static or a class method.
 
     The call travels as module, name and pickled arguments; the sandbox imports the module and calls the function there.
     So it has to be found in its module by its name: no lambda, no function inside a function.
@@ -80,10 +80,7 @@ def _decorate(function: Any, timeout: float | None, idempotent: bool) -> Any:
     if isinstance(function, staticmethod):
         return staticmethod(_decorate(function.__func__, timeout, idempotent))
     if isinstance(function, classmethod):
-        raise SandBoxError(
-            f"@sandbox on the class method {function.__func__.__qualname__}: put @sandbox below @classmethod, or use a "
-            "static method or a module-level function"
-        )
+        return classmethod(_decorate(function.__func__, timeout, idempotent))
     code = getattr(function, "__code__", None)
     if code is None or not hasattr(function, "__qualname__"):
         raise SandBoxError(

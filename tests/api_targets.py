@@ -278,6 +278,20 @@ class Tools:
     def triple(value: int) -> int:
         return value * 3
 
+    @sandbox
+    @classmethod
+    def named(cls, value: int) -> str:
+        return f"{cls.__name__} {value}"
+
+    @classmethod
+    @sandbox
+    async def anamed(cls, value: int) -> str:
+        return f"{cls.__name__} {value}"
+
+
+class MoreTools(Tools):
+    pass
+
 
 @sandbox
 def read(path: str) -> str:

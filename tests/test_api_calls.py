@@ -49,6 +49,10 @@ def test_arguments_travel() -> None:
     assert api_targets.add(1, 2, times=3) == 9
     assert api_targets.Tools.double(4) == 8
     assert api_targets.Tools.triple(4) == 12
+    assert api_targets.Tools.named(4) == "Tools 4"
+    assert api_targets.MoreTools.named(5) == "MoreTools 5"
+    assert api_targets.Tools().named(6) == "Tools 6"
+    assert asyncio.run(api_targets.MoreTools.anamed(7)) == "MoreTools 7"
     with pytest.raises(TypeError, match="unexpected keyword"):
         api_targets.add(1, nothing=2)
 

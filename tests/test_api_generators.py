@@ -130,9 +130,15 @@ def test_output_without_a_stream(profile: Path, monkeypatch: pytest.MonkeyPatch)
         assert out.getvalue() == "to an open one"
 
 
-def test_output_after_the_end_of_its_call_is_the_application_s(profile: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with sandboxes(sandboxes_config=profile, python_api="ALLOW:threads"), redirect_stdout(io.StringIO()) as out:
-        targets.say_later("late")
+def test_output_after_the_end_of_its_call_is_the_application_s(
+    profile: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        sandboxes(sandboxes_config=profile, python_api="ALLOW:threads", expose_ro=str(tmp_path)),
+        redirect_stdout(io.StringIO()) as out,
+    ):
+        targets.say_later("late", str(tmp_path / "go"))
+        (tmp_path / "go").touch()
         while (shown := capfd.readouterr().out) == "":
             pass
         assert shown == "late\n"

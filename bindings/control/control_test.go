@@ -142,9 +142,8 @@ func TestStreamsCarryOutputAndNeverBlock(t *testing.T) {
 	s, err := newStreams()
 	os.Stdout = was
 	require.NoError(t, err)
-	stdio := s.stdio()
-	assert.Nil(t, stdio[0])
-	_, err = stdio[1].WriteString("from native code\n")
+	stdout, _ := s.Files()
+	_, err = stdout.WriteString("from native code\n")
 	require.NoError(t, err)
 	s.close()
 	s.close()
@@ -165,7 +164,8 @@ func TestOutputForAClosedStreamIsDropped(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.stdio()[1].Write(make([]byte, 1<<20)) // more than a pipe holds
+		stdout, _ := s.Files()
+		_, err := stdout.Write(make([]byte, 1<<20)) // more than a pipe holds
 		done <- err
 	}()
 	select {

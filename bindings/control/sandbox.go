@@ -47,7 +47,7 @@ func Open(request string) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec.Stdio = pipes.stdio()
+	spec.Native = pipes.Native
 	plan, err := daemon.Prepare(spec)
 	direct := errors.Is(err, daemon.ErrDirect) && plan != nil
 	if err != nil && !direct {
@@ -74,7 +74,7 @@ func (s *Sandbox) Another() (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSandbox(plan.For(pipes.stdio()), pipes, s.direct), nil
+	return newSandbox(plan.For(pipes.Native), pipes, s.direct), nil
 }
 
 // Ensure gives the number of the child in force, which counts from 1; where none lives it starts one. Python runs init_fn

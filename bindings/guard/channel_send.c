@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -163,6 +165,15 @@ static int send_buffers(int64_t id, PyObject *list) {
     return 0;
 }
 
+/* What C code of a call has printed goes out before the call's end, so that it is known whose it is. Not where another thread is at
+ * it: its own end sends it. */
+static void flush_stdio(void) {
+    if (__fpending(stdout) == 0 || ftrylockfile(stdout) != 0)
+        return;
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
+
 PyObject *psb_channel_send(PyObject *args) {
     int kind;
     long long id;
@@ -196,6 +207,8 @@ PyObject *psb_channel_send(PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "send: an exception's two parts must fit one frame");
     } else {
         Py_BEGIN_ALLOW_THREADS;
+        if (kind == KIND_RESULT || kind == KIND_EXCEPTION || kind == KIND_CANCELLED)
+            flush_stdio();
         while (ok && kind == KIND_RESULT && len - from > PSB_PART) {
             ok = send_frame(KIND_CHUNK, id, &data, from, PSB_PART, &more, false);
             from += PSB_PART;

@@ -115,10 +115,14 @@ func (c *Child) launch() error {
 		childCall, fds = theirs, append(fds, call)
 		defer childCall.Close()
 	}
+	stdio := p.spec.Stdio
+	if p.spec.Native != nil {
+		stdio[1], stdio[2] = p.spec.Native.Files()
+	}
 	in := p.spec.Interpreter
 	command, err := p.provider.Prepare(p.policy, providers.Child{
 		Path: in.Executable, Argv: append([]string{in.Executable}, p.spec.PythonArgs...), Env: p.environ(), Dir: p.spec.Cwd,
-		Stdin: p.spec.Stdio[0], Stdout: p.spec.Stdio[1], Stderr: p.spec.Stdio[2],
+		Stdin: stdio[0], Stdout: stdio[1], Stderr: stdio[2],
 		Boot: boot, Announce: childAnnounce, Call: childCall,
 		Guard: in.Guard, Preload: in.Preload, Setsid: p.spec.Setsid, InitPath: p.spec.InitPath,
 	})
@@ -131,7 +135,7 @@ func (c *Child) launch() error {
 		return err
 	}
 	if p.spec.WithCalls {
-		if c.conn, err = connect(fds[1], c.process.Pid(), p.policy, c.denials, c.held); err != nil {
+		if c.conn, err = connect(fds[1], c.process.Pid(), p, c.denials, c.held); err != nil {
 			_ = c.process.Kill()
 			_, _ = c.process.Wait()
 			return err

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/transport"
 	"github.com/pysandboxes/pysandboxes/core/unpickle"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
 // connect hands our end of the call socket to the transport, which owns it from here on.
-func connect(fd, pid int, pol *policy.Policy, made *denials, held bounds) (*transport.Conn, error) {
+func connect(fd, pid int, p *Plan, made *denials, held bounds) (*transport.Conn, error) {
+	pol := p.policy
 	switches, limits := pol.Switches(), pol.Limits()
 	return transport.New(fd, transport.Options{
 		Who:  fmt.Sprintf("the sandbox (process %d)", pid),
 		Mode: unpickle.Mode(switches.ResultMode), Guard: switches.ResultGuard, MaxResult: limits.Result, Version: wire.Version,
 		ResultRule: pol.LimitRule("limit-result"), Vouch: made.vouch, Bound: held.ofException,
+		Native: p.spec.Native,
 	})
 }
 

@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/profile"
+	"github.com/pysandboxes/pysandboxes/core/transport"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 	"github.com/pysandboxes/pysandboxes/providers"
 )
@@ -321,10 +321,10 @@ func (p *Plan) bootData(made map[string]bool) ([]byte, error) {
 	return boot.Encode()
 }
 
-// For is the same plan for a child with other standard streams: policy, provider and recorder are shared.
-func (p *Plan) For(stdio [3]*os.File) *Plan {
+// For is the same plan for a child with other descriptors 1 and 2: policy, provider and recorder are shared.
+func (p *Plan) For(native *transport.Native) *Plan {
 	another := *p
-	another.spec.Stdio = stdio
+	another.spec.Native = native
 	return &another
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pysandboxes/pysandboxes/core/interpreter"
 	"github.com/pysandboxes/pysandboxes/core/profile"
+	"github.com/pysandboxes/pysandboxes/core/transport"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
@@ -34,10 +35,11 @@ type Spec struct {
 	Target        []string // single files that are readable: the script
 	TargetModules []string // module names that are the program itself
 
-	Stdio     [3]*os.File // nil: /dev/null
-	WithCalls bool        // the child has a channel for calls
-	Setsid    bool        // a session of its own; partial mode always has one
-	InitPath  string      // the python-sb binary, which plays init
+	Stdio     [3]*os.File       // nil: /dev/null
+	Native    *transport.Native // with calls: in place of Stdio's last two
+	WithCalls bool              // the child has a channel for calls
+	Setsid    bool              // a session of its own; partial mode always has one
+	InitPath  string            // the python-sb binary, which plays init
 
 	StartTimeout time.Duration // 0: DefaultStartTimeout
 	Logger       *slog.Logger  // nil: nothing is logged

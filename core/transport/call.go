@@ -11,6 +11,8 @@ type Event struct {
 
 	Buffers []*Buffer // RESULT: those that belong to the pickle, in order; BUFFER: the one to make memory for
 	Index   int       // BUFFER: its place among them
+
+	native bool // output that did not come by the socket
 }
 
 // Last reports whether it is the call's last event.
@@ -26,6 +28,7 @@ type call struct {
 	waiter   waiter
 	events   []Event
 	queued   int64  // cost of the output in events
+	native   int64  // cost of the native output in events
 	taken    int64  // cost of the output that was taken, and the child does not know it yet
 	result   []byte // of the CHUNKs so far
 	buffers  []*Buffer
@@ -121,7 +124,14 @@ func (c *Conn) pop(k *call) (Event, bool) {
 		if e.Kind == KindBuffer {
 			k.filling = e.Buffers[0]
 		}
-		if e.Kind != KindBuffer {
+		switch {
+		case e.native:
+			k.native -= cost(e.Data)
+			select {
+			case c.nativeRoom <- struct{}{}:
+			default:
+			}
+		case e.Kind != KindBuffer:
 			c.credit(k, cost(e.Data))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ type Options struct {
 	Who        string                      // the child in words, for errors; default "the sandbox"
 	Version    string                      // the product version that READY must name; "" accepts any
 	Grace      time.Duration               // how long calls wait after end of file for Fail to give the reason; default 1 s
+	Native     *Native                     // the sandbox's descriptors 1 and 2; nil: they are not ours
 	Stray      func(kind int, data []byte) // output of no call (STDOUT, STDERR; LOG as JSON), on the reading thread; must not block
 
 	// Vouch gives the refusal that a child tells of in the words in which it was made on this side; false: there was none. Without
@@ -69,6 +71,11 @@ type Conn struct {
 	held      int64 // bytes of results not finished, of all calls
 	excess    int   // CANCELLED frames of calls that had ended
 
+	bell       atomic.Int32  // eventfd that a reading thread watches too, 0 before there was native output
+	nativeBuf  []byte        // what sortNative reads into
+	nativeSeen bool          // there was native output
+	nativeRoom chan struct{} // has an element when native output was taken
+
 	in   inbox // belongs to whoever holds the reader's role
 	spin spinner
 }
@@ -101,10 +108,14 @@ func New(fd int, o Options) (*Conn, error) {
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return nil, fmt.Errorf("transport: the call socket: %w", err)
 	}
-	return &Conn{
-		fd: fd, pid: unix.Getpid(), opts: o, done: make(chan struct{}),
+	c := &Conn{
+		fd: fd, pid: unix.Getpid(), opts: o, done: make(chan struct{}), nativeRoom: make(chan struct{}, 1),
 		calls: map[uint64]*call{}, enc: newWriter(), in: newInbox(),
-	}, nil
+	}
+	if o.Native != nil {
+		o.Native.conn.Store(c)
+	}
+	return c, nil
 }
 
 // Begin sends a call whose events the calling thread will take with Next. payload is not kept.
@@ -124,6 +135,9 @@ func (c *Conn) begin(payload []byte, loop *Loop) (uint64, error) {
 		return 0, &DeadError{Err: ErrStopping}
 	case c.deaf, c.ended:
 		return 0, &DeadError{Err: errHungUp}
+	}
+	if c.nativeSeen { // else it is not worth two system calls
+		c.sortNative()
 	}
 	c.last++
 	id := c.last
@@ -269,6 +283,7 @@ func (c *Conn) fail(reason error) {
 	if reason == nil {
 		reason = errors.New("the sandbox process ended")
 	}
+	c.sortNative() // last words
 	c.dead = &DeadError{Err: reason}
 	c.out, c.uploads = nil, nil
 	if !c.closed {
@@ -284,6 +299,9 @@ func (c *Conn) fail(reason error) {
 	}
 	c.wakeLater(&c.awaiting)
 	c.ringAll()
+	if c.opts.Native != nil {
+		c.opts.Native.conn.CompareAndSwap(c, nil)
+	}
 	close(c.done)
 }
 
@@ -318,6 +336,9 @@ func (c *Conn) release(n int) {
 	if c.closed && c.users == 0 && c.fd >= 0 {
 		_ = unix.Close(c.fd)
 		c.fd = -1
+		if bell := c.bell.Swap(0); bell > 0 {
+			_ = unix.Close(int(bell))
+		}
 	}
 }
 

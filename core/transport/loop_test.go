@@ -14,12 +14,15 @@ import (
 func readable(t *testing.T, fd int, d time.Duration) bool {
 	t.Helper()
 	for {
-		n, err := await(fd, unix.POLLIN, d)
-		if errors.Is(err, unix.EINTR) {
+		err := await(fd, unix.POLLIN, 0, d)
+		switch {
+		case errors.Is(err, unix.EINTR):
 			continue
+		case errors.Is(err, unix.EAGAIN):
+			return false
 		}
 		require.NoError(t, err)
-		return n > 0
+		return true
 	}
 }
 

@@ -50,23 +50,21 @@ func newInbox() inbox {
 // read receives once, for at most left, and takes apart what came. With pending it also returns when the socket can be written to.
 // The caller has the reader's role and not the lock. The error is EINTR, EAGAIN or nil.
 func (c *Conn) read(pending bool, left time.Duration) error {
+	bell := int(c.bell.Load())
 	wait := left == slice && !pending
-	if !wait {
-		events := int16(unix.POLLIN)
-		if pending {
-			events |= unix.POLLOUT
-		}
-		if n, err := await(c.fd, events, left); err != nil || n == 0 {
-			if n == 0 && err == nil {
-				err = unix.EAGAIN
-			}
-			return err
-		}
-	}
 	var n int
 	err := error(unix.EAGAIN)
 	if wait {
 		n, err = c.spin.receive(c.fd, c.in.space())
+	}
+	if wait = wait && bell <= 0; err == unix.EAGAIN && !wait {
+		events := int16(unix.POLLIN)
+		if pending {
+			events |= unix.POLLOUT
+		}
+		if err := await(c.fd, events, bell, left); err != nil {
+			return err
+		}
 	}
 	if err == unix.EAGAIN {
 		n, err = receive(c.fd, c.in.space(), wait)
@@ -355,6 +353,7 @@ func (c *Conn) charge(k *call, n int64) bool {
 
 // finish queues a call's last event.
 func (c *Conn) finish(k *call, e Event) {
+	c.sortNative()
 	k.finished = true
 	if k.loop != nil && !k.dropped {
 		k.loop.pending--

@@ -46,11 +46,25 @@ func send2(fd int, head, body []byte) (int, error) {
 	return int(n), nil
 }
 
-// await blocks until the socket is ready for events, or with n 0 the time was over.
-func await(fd int, events int16, d time.Duration) (n int, err error) {
+// await blocks until the socket is ready for events, or with EAGAIN until the bell was rung (0: there is none) or the time is over.
+func await(fd int, events int16, bell int, d time.Duration) error {
 	ts := unix.NsecToTimespec(max(int64(d), 0))
-	p := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
-	return unix.Ppoll(p[:], &ts, nil)
+	p := [2]unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(bell), Events: unix.POLLIN}}
+	fds := p[:1]
+	if bell > 0 {
+		fds = p[:]
+	}
+	_, err := unix.Ppoll(fds, &ts, nil)
+	switch {
+	case err != nil:
+		return err
+	case p[1].Revents != 0:
+		drain(bell)
+	}
+	if p[0].Revents == 0 {
+		return unix.EAGAIN
+	}
+	return nil
 }
 
 const (

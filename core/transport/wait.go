@@ -214,7 +214,7 @@ func (c *Conn) lead(w *waiter, have func() bool, deadline time.Time, left time.D
 // sendOn waits until the socket takes more of what is queued, and sends it.
 func (c *Conn) sendOn(left time.Duration) error {
 	c.unlock()
-	_, err := await(c.fd, unix.POLLOUT, left)
+	err := await(c.fd, unix.POLLOUT, 0, left)
 	c.mu.Lock()
 	c.flush()
 	if errors.Is(err, unix.EINTR) {
