@@ -81,7 +81,7 @@ def say_later(text: str, path: str) -> None:
     import threading
 
     def run() -> None:
-        while not os.path.exists(path):
+        while not os.path.exists(path):  # noqa: PTH110
             pass
         print(text, flush=True)
 

@@ -58,7 +58,7 @@ def write_often(size: int) -> None:
 def _await(path: str) -> bool:
     end = time.monotonic() + 20
     while time.monotonic() < end:
-        if os.path.exists(path):
+        if os.path.exists(path):  # noqa: PTH110
             return True
         time.sleep(0.002)
     return False

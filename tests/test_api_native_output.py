@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import native_output_targets as targets
 import pytest
