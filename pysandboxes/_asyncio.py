@@ -34,6 +34,8 @@ class Pump:
         #: Events that were read and not acted on yet.
         self._events: list[tuple[int, int, bytes | None, Any, str | None]] = []
         self._inline = 0
+        #: The connection is over: another pump is needed for what comes.
+        self.over = False
         # What the loop is about to run, where it is asyncio's own: nothing in it means that a call may hold the loop up.
         ready = getattr(loop, "_ready", None)
         self._soon: Any = ready if type(ready).__name__ == "deque" else None
@@ -87,10 +89,10 @@ class Pump:
             return
         error: SandBoxError | None = None
         try:
-            _core.loop_take(self._handle, self._number, self._events)
-        except RuntimeError as exc:
-            error = failure(exc)
-        try:
+            try:
+                _core.loop_take(self._handle, self._number, self._events)
+            except RuntimeError as exc:
+                error = failure(exc)
             while self._events:
                 self._act(*self._events.pop(0))
         except BaseException:
@@ -98,6 +100,7 @@ class Pump:
             self._loop.call_soon(self._ready)
             raise
         if error is not None:
+            self.over = True
             self._fail(error)
 
     def _act(self, call_id: int, kind: int, data: bytes | None, rich: Any, descriptor: str | None) -> None:
@@ -152,6 +155,8 @@ class Pump:
 
 class Threads:
     """The same for an event loop that cannot watch a descriptor: a waiting call costs a thread of its executor."""
+
+    over = False
 
     def __init__(self, handle: int, loop: asyncio.AbstractEventLoop) -> None:
         self._handle = handle

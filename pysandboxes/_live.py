@@ -85,8 +85,8 @@ class Live:
 
     # ---- life -----------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Have an interpreter that is up and initialised, a new one where the last has died."""
+    def start(self, former: list[Pump | Threads] | None = None) -> None:
+        """Have an interpreter that is up and initialised: a new one where the last has died, and its ``former`` pumps close."""
         with self._lock:
             self._check()
             if self.direct:
@@ -96,13 +96,14 @@ class Live:
                 return
             if self._ready:
                 return
+            former = self._made() if former is None else former
             generation = self.native.ensure()
             deadline = monotonic() + Attempts.PATIENCE
             while generation == self._dead and monotonic() < deadline:
                 sleep(Attempts.FIRST_DELAY)  # the engine learns of the death a moment after us
                 generation = self.native.ensure()
             if generation != self._generation:
-                self._drop_pumps()
+                self._drop(former)
                 stats = self.native.stats()
                 self._call_timeout = stats.get("call_timeout") or None
                 self._call_timeout_rule = str(stats.get("call_timeout_rule", ""))
@@ -119,11 +120,12 @@ class Live:
     def reload(self) -> None:
         with self._lock:
             self._check()
+            former = self._made()
             if not self.direct:
                 self.native.reload(DRAIN_TIMEOUT)
             with self._marks:
                 self._ready = False
-            self.start()
+            self.start(former)
 
     def close(self, *, hurried: bool = False) -> None:
         """End the sandbox; running calls finish first, where it is closed gracefully.
@@ -142,7 +144,7 @@ class Live:
             self.native.stop(False, 0.0)  # nobody waits for the running calls any longer
             raise
         finally:
-            self._drop_pumps()
+            self._drop(self._made())
         report = self.native.learn_report()
         if report and sys.stderr is not None:
             sys.stderr.write(report if report.endswith("\n") else report + "\n")
@@ -329,19 +331,24 @@ class Live:
 
     def _pump(self, loop: asyncio.AbstractEventLoop) -> Pump | Threads:
         found = self._pumps.get(loop)
-        if found is None:
+        if found is None or found.over:
             with self._pumps_lock:
-                for other in [other for other in self._pumps if other.is_closed()]:
+                for other in [other for other in self._pumps if other.is_closed() or other is loop]:
                     self._pumps.pop(other).release()
                 found = self._pumps[loop] = pump(self.handle, loop)
         return found
 
-    def _drop_pumps(self) -> None:
+    def _made(self) -> list[Pump | Threads]:
         with self._pumps_lock:
-            pumps = list(self._pumps.values())
-            self._pumps.clear()
-        for other in pumps:
-            other.close()
+            return list(self._pumps.values())
+
+    def _drop(self, former: list[Pump | Threads]) -> None:
+        """Close pumps of a former interpreter. One that another thread has made meanwhile is the new one's."""
+        with self._pumps_lock:
+            for loop in [loop for loop, made in self._pumps.items() if made in former]:
+                del self._pumps[loop]
+        for one in former:
+            one.close()
 
 
 class Attempts:

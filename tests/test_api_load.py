@@ -51,7 +51,9 @@ def test_a_line_wakes_nobody_but_the_next_to_write(profile: Path, monkeypatch: p
         before = targets.switches()
         for thread in threads:
             thread.start()
+        end = time.monotonic() + PATIENCE
         while len(stream.waiting) < callers:  # now nobody reads: the socket fills up, and who prints stands in line
+            assert time.monotonic() < end
             time.sleep(0.01)
         stream.gate.set()
         for thread in threads:

@@ -48,7 +48,7 @@ static void *watch(void *unused) {
             return NULL;
         }
         quiet = ch.frames == seen ? quiet + 1 : 0;
-        bool nobody = !ch.reading && (ch.looping || (ch.waiting > 0 && !ch.promote && !ch.main_next));
+        bool nobody = !ch.reading && (ch.looping || (ch.waiting > 0 && !ch.main_next));
         if (nobody && idle_before && ch.frames == seen) {
             struct pollfd p = {ch.fd, POLLIN, 0};
             if (ch.from < ch.to || poll(&p, 1, 0) == 1) {
@@ -56,7 +56,7 @@ static void *watch(void *unused) {
                 if (ch.looping)
                     psb_channel_take_back();
                 if (!main_reads && ch.waiting > 0) {
-                    ch.promote = true;
+                    ch.promote = true; /* once a tick until one comes: a signal can be lost (glibc bug 25847) */
                     pthread_cond_signal(&ch.standby);
                 }
             }
