@@ -15,25 +15,39 @@ import disarm
 import disarm_modules
 import disarm_state
 import execute
+import execute_by_library
+import execute_by_subprocess
+import execute_indirect
 import exfiltrate
+import exfiltrate_by_library
 import exhaust
 import imports
+import imports_by_library
 import library_files
 import look
+import look_hidden
 import mutate
 import native
 import next_start
 import poison
 import pytest
 import read
+import read_by_c_library
 import read_by_library
+import read_by_link
+import read_by_path
 import secret
 import signals
 import sql
 import strings
+import strings_by_import
+import strings_by_pickle
 import templates
 import twofaced
 import write
+import write_by_library
+import write_metadata
+import write_names
 from assessment import PAGE, page
 from attack import Attack
 from complete_mode import NOBODY
@@ -41,17 +55,31 @@ from ground import Ground
 
 FILES = [
     read,
+    read_by_path,
+    read_by_link,
     read_by_library,
+    read_by_c_library,
     library_files,
     look,
+    look_hidden,
     write,
+    write_names,
+    write_metadata,
+    write_by_library,
     sql,
     exfiltrate,
+    exfiltrate_by_library,
     secret,
     signals,
     execute,
+    execute_by_subprocess,
+    execute_by_library,
+    execute_indirect,
     imports,
+    imports_by_library,
     strings,
+    strings_by_import,
+    strings_by_pickle,
     bytecode,
     callers,
     templates,
