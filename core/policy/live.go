@@ -216,3 +216,17 @@ func (p *Policy) BelowDomain(name string) string {
 	}
 	return ""
 }
+
+// LookUp decides on a DNS query for a name. It is "resolve" without what needs no query: an address in any spelling and
+// the socket module's own words are no names, and whoever asks a server for them sends something out.
+func (p *Policy) LookUp(name string) Decision {
+	if _, isAddress := hostAddr(name); isAddress || hostName(name) == "" {
+		return p.RefuseLookUp(name, "this is not a host's name.")
+	}
+	return p.Net(NetQuestion{Op: "resolve", Host: name})
+}
+
+// RefuseLookUp words the refusal of a look-up for a reason that no rule changes.
+func (p *Policy) RefuseLookUp(name, why string) Decision {
+	return p.refuseNet(NetQuestion{Op: "resolve", Proto: "udp", Host: name}, 0, why)
+}
