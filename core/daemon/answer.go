@@ -8,9 +8,11 @@ import (
 	"github.com/pysandboxes/pysandboxes/core/wire"
 )
 
-// judge answers questions from a policy. Its state is the denials it records and the unix sockets of the sandbox's own.
+// judge answers questions from a policy. Its state is the denials it records, the unix sockets of the sandbox's own and
+// the addresses that names gave.
 type judge struct {
 	policy  *policy.Policy
+	names   names
 	learn   bool // everything is allowed
 	denials *denials
 	bound   boundSockets
@@ -98,7 +100,7 @@ func (j *judge) decide(q wire.Question) policy.Decision {
 		if q.NetOp == "resolve" || q.NetOp == "reverse" {
 			proto = "" // what will be spoken with the address is not known yet
 		}
-		return j.policy.Net(policy.NetQuestion{Op: q.NetOp, Proto: proto, Host: q.Host, Port: q.Port})
+		return j.names.decide(policy.NetQuestion{Op: q.NetOp, Proto: proto, Host: q.Host, Port: q.Port})
 	case wire.OpEval:
 		return j.policy.Eval(q.Kind)
 	case wire.OpEnv:

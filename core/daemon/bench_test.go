@@ -22,7 +22,7 @@ func BenchmarkQuestion(b *testing.B) {
 	require.NoError(b, err)
 	for name, path := range map[string]string{"allowed": "/tmp/x", "refused": "/etc/passwd"} {
 		b.Run(name, func(b *testing.B) {
-			s := newServer(&judge{policy: pol, denials: &denials{}}, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+			s := newServer(&judge{policy: pol, names: names{live: pol.Live()}, denials: &denials{}}, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 			fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 			require.NoError(b, err)
 			ours := &socket{fds[0]}

@@ -27,6 +27,7 @@ type Child struct {
 	process *providers.Process
 	server  *server
 	denials *denials
+	names   names
 	held    bounds
 	limits  providers.Limits
 	conn    *transport.Conn // nil without calls
@@ -59,8 +60,10 @@ func (p *Plan) Start(ctx context.Context) (*Child, error) {
 	}
 	began := time.Now()
 	c := &Child{plan: p, denials: &denials{}, done: make(chan struct{})}
-	c.server = newServer(&judge{policy: p.policy, learn: p.Learning(), denials: c.denials}, p.recorder, p.spec.Logger)
+	c.names = p.names(c)
+	c.server = newServer(&judge{policy: p.policy, names: c.names, learn: p.Learning(), denials: c.denials}, p.recorder, p.spec.Logger)
 	if err := c.launch(); err != nil {
+		c.names.close()
 		return nil, err
 	}
 	if err := c.greeting(ctx, p.spec.StartTimeout); err != nil {
@@ -128,6 +131,7 @@ func (c *Child) launch() error {
 	})
 	if err == nil {
 		c.limits, c.held = command.Limits, boundsOf(p.policy, command.Limits)
+		command.Judge, command.Resolver = c.names.live, c.names.resolver
 		command.Denied, command.Note = c.native, c.brokerNote
 		c.process, err = providers.Start(command)
 	}
@@ -209,6 +213,7 @@ func (c *Child) watch() {
 	}()
 	status, err := c.process.Wait()
 	c.server.stop()
+	c.names.close()
 	c.status, c.err = status, err
 	if c.conn != nil {
 		c.conn.Gone(c.Ended())

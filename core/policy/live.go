@@ -226,6 +226,13 @@ func (p *Policy) LookUp(name string) Decision {
 	return p.Net(NetQuestion{Op: "resolve", Host: name})
 }
 
+// SpeaksOf tells that some rule is for this name or a domain above it.
+func (p *Policy) SpeaksOf(name string) bool {
+	name = hostName(name)
+	all := func(*netRule) bool { return true }
+	return p.net.allow.forName(name, all) != nil || p.net.deny.forName(name, all) != nil
+}
+
 // RefuseLookUp words the refusal of a look-up for a reason that no rule changes.
 func (p *Policy) RefuseLookUp(name, why string) Decision {
 	return p.refuseNet(NetQuestion{Op: "resolve", Proto: "udp", Host: name}, 0, why)

@@ -108,18 +108,26 @@ func (r *Resolver) denied(d policy.Decision) {
 
 // affordable reports whether a name may go out: below a domain, what names are made of is the program's choice.
 func (r *Resolver) affordable(name string) bool {
+	d, ok := r.pay(name)
+	if !ok {
+		r.denied(d)
+	}
+	return ok
+}
+
+func (r *Resolver) pay(name string) (refusal policy.Decision, ok bool) {
 	domain := r.Live.Policy().BelowDomain(name)
 	if domain == "" {
-		return true
+		return refusal, true
 	}
 	ok, first := r.budget.spend(domain, name)
 	if first && r.Note != nil {
 		r.Note(overBudget(domain))
 	}
 	if !ok {
-		r.denied(r.Live.Policy().RefuseLookUp(name, overBudget(domain)))
+		refusal = r.Live.Policy().RefuseLookUp(name, overBudget(domain))
 	}
-	return ok
+	return refusal, ok
 }
 
 // found is what a look-up came to.
@@ -171,12 +179,26 @@ func loopbackOf(name string, six bool) (found, bool) {
 	return found{addrs: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}}, true
 }
 
-// Expect looks an allowed name up in the background: the sandbox is about to do so by a way that does not lead here, and
-// will then connect to what it found. [Resolver.Settle] waits for it.
-func (r *Resolver) Expect(name string) {
+// Expect looks an allowed name up in the background: the sandbox is about to do so by a way that may not lead here, and
+// will then connect to what it found. [Resolver.Settle] waits for it. ok is false where the name is one too many below its
+// domain; then it must not be looked up at all, and the refusal says why.
+func (r *Resolver) Expect(name string) (refusal policy.Decision, ok bool) {
 	name = canonical(name)
-	if name == "" || !r.affordable(name) {
-		return
+	if rules := r.Live.Policy(); !rules.SpeaksOf(name) {
+		return refusal, true // what may be reached does not depend on it
+	}
+	if refusal, ok = r.pay(name); ok {
+		r.expect(name)
+	}
+	return refusal, ok
+}
+
+func (r *Resolver) expect(name string) {
+	absolute := []string{name}
+	for _, domain := range r.Search {
+		if !strings.Contains(name, ".") {
+			absolute = append(absolute, name+"."+domain)
+		}
 	}
 	done := make(chan struct{})
 	r.mu.Lock()
@@ -198,10 +220,13 @@ func (r *Resolver) Expect(name string) {
 		defer r.recovered()
 		ctx, cancel := context.WithTimeout(r.ctx, lookupTime)
 		defer cancel()
-		var both sync.WaitGroup
-		both.Go(func() { defer r.recovered(); r.lookUp(ctx, name, name, true) })
-		r.lookUp(ctx, name, name, false)
-		both.Wait()
+		var all sync.WaitGroup
+		for _, full := range absolute {
+			for _, six := range []bool{false, true} {
+				all.Go(func() { defer r.recovered(); r.lookUp(ctx, full, name, six) })
+			}
+		}
+		all.Wait()
 	}()
 }
 

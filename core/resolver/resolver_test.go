@@ -407,11 +407,28 @@ func TestWhatIsNoPlainQuery(t *testing.T) {
 func TestExpectAndSettle(t *testing.T) {
 	b := newBench(t, everyName...)
 	assert.False(t, b.Settle())
-	b.Expect("four.example.com.")
-	b.Expect("not a name")
-	b.Expect("panics.example.com")
+	for _, name := range []string{"four.example.com.", "not a name", "panics.example.com", "evil.example.org", "DB"} {
+		_, ok := b.Expect(name)
+		assert.True(t, ok)
+	}
 	b.Settle()
 	assert.True(t, b.Live.Net(policy.NetQuestion{Op: "connect", Proto: "tcp", Host: "93.184.216.35", Port: 8443}).Allow)
+	assert.True(t, b.Live.Net(policy.NetQuestion{Op: "connect", Proto: "tcp", Host: "10.1.1.1", Port: 5432}).Allow, "by a search domain")
+	assert.NotContains(t, fmt.Sprint(b.zone.queries()), "evil")
+	for i := range 40 {
+		if d, ok := b.Expect(fmt.Sprintf("%s%d.example.com", strings.Repeat("x", 50), i)); !ok {
+			assert.Contains(t, d.Message(), "more than 1024 bytes of new names")
+			b.Close()
+			b.Expect("six.example.com")
+			assert.False(t, b.Settle())
+			return
+		}
+	}
+	t.Error("names without end")
+}
+
+func TestNothingIsExpectedOfAClosedResolver(t *testing.T) {
+	b := newBench(t, everyName...)
 	b.Close()
 	b.Expect("six.example.com")
 	assert.False(t, b.Settle())

@@ -12,6 +12,7 @@ import (
 	"github.com/pysandboxes/pysandboxes/core/broker"
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/profile"
+	"github.com/pysandboxes/pysandboxes/core/resolver"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
 
@@ -85,6 +86,8 @@ type Command struct {
 
 	// Judge decides the network calls that the boundary puts to the supervisor; nil refuses them.
 	Judge broker.Judge
+	// Resolver answers the sandbox's DNS queries, where the boundary leads them to it; nil where no rule needs the network.
+	Resolver *resolver.Resolver
 	// Denied takes what was refused to native code, before the caller has its answer; it must not block. Note takes
 	// what a person should know of that service. Both are the caller's of Prepare to set, and may be nil.
 	Denied func(broker.Denial)
