@@ -17,6 +17,8 @@ func (p *Process) answer(listener int, cmd Command) error {
 	b, err := broker.Serve(broker.Config{
 		Listener: listener,
 		Judge:    cmd.Judge,
+		Files:    cmd.Files,
+		Caps:     cmd.Boundary.KeepCaps,
 		OwnExec:  !cmd.Boundary.Filter.Exec,
 		Denied:   cmd.Denied,
 		Note:     cmd.Note,

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pysandboxes/pysandboxes/core/broker"
+	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/providers"
 	"github.com/pysandboxes/pysandboxes/providers/landlock"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
@@ -170,6 +171,7 @@ func TestExposures(t *testing.T) {
 		plan.Rule{Path: locked, Access: plan.Read},
 		plan.Rule{Path: dir + "/no/such", Access: plan.Read, Optional: true})
 	c.Boundary.Filter.Metadata = true
+	c.Files = writableIn(dir)
 	got, _ := outcome(t, c)
 	assert.Equal(t, map[string]string{
 		"read=" + f: "ok", "read=" + dir: "ok", "read=" + dir + "/..": "EACCES", "write=" + f: "ok",
@@ -178,6 +180,37 @@ func TestExposures(t *testing.T) {
 		"read=" + locked + "/f": "ok", "write=" + locked + "/f": "EACCES", "remove=" + locked + "/f": "EACCES",
 		"exec=" + locked + "/f": "EACCES",
 	}, got)
+}
+
+// writableIn lets files in a folder be written.
+type writableIn string
+
+func (w writableIn) File(path string, a policy.Access, op string) policy.Decision {
+	return policy.Decision{Allow: a == policy.Write && strings.HasPrefix(path, string(w)+"/"), Family: "file", Op: op, Subject: path}
+}
+
+// Where something is writable, what is not stays as it is, and who runs programs is held like everybody.
+func TestMetadataOutsideIsRefusedAndSaid(t *testing.T) {
+	everyone(t)
+	kernelBoundary(t)
+	for _, grant := range []bool{false, true} {
+		dir, locked := tree(t), tree(t)
+		c := confined("chmod="+dir+"/f", "chmod="+locked+"/f", "chmod="+dir+"/link", "chmod=/no/such")
+		require.NoError(t, os.Symlink(locked+"/f", dir+"/link"))
+		c.Boundary.Filter.Metadata, c.Boundary.Filter.Exec, c.Boundary.Filter.Fork = true, grant, grant
+		c.Files = writableIn(dir)
+		var denials []broker.Denial
+		c.Denied = func(d broker.Denial) { denials = append(denials, d) }
+		got, _ := outcome(t, c)
+		assert.Equal(t, map[string]string{"chmod=" + dir + "/f": "ok", "chmod=" + locked + "/f": "EACCES",
+			"chmod=" + dir + "/link": "EACCES", "chmod=/no/such": "ENOENT"}, got)
+		require.Len(t, denials, 2)
+		for _, d := range denials {
+			assert.Equal(t, "chmod", d.Op)
+			assert.Equal(t, locked+"/f", d.Subject)
+			require.NotNil(t, d.Decision)
+		}
+	}
 }
 
 func TestNetworkRuleMakesInternetSockets(t *testing.T) {

@@ -126,6 +126,7 @@ if __name__ == "__main__":
 	c.Child.Argv = []string{c.Child.Argv[0], module}
 	c.Child.Env = []string{"TMPDIR=" + tmp}
 	c.Boundary.Filter.Exec, c.Boundary.Filter.Fork, c.Boundary.Filter.UnixDatagram, c.Boundary.Filter.Metadata = true, true, true, true
+	c.Files = writableIn("")
 	expose(&c, plan.Read|plan.Write, tmp, "/dev/shm")
 	expose(&c, plan.Read|plan.Execute, "/bin/sh")
 	assert.Equal(t, "fork [2, 4, 6]\nspawn [2, 4, 6]\nforkserver [2, 4, 6]\nchild\n5\n6", says(t, c))
@@ -164,6 +165,7 @@ print(os.get_terminal_size.__name__, os.cpu_count() > 0)
 `)
 	c.Child.Env = []string{"TMPDIR=" + tmp}
 	c.Boundary.Filter.Inet, c.Boundary.Filter.Metadata, c.Boundary.Filter.UnixDatagram = true, true, true
+	c.Files = writableIn("")
 	expose(&c, plan.Read|plan.Write, tmp)
 	assert.Equal(t, "signal\ntimer\nTrue ('127.0.0.1', 80)\nget_terminal_size True", says(t, c))
 }

@@ -95,6 +95,7 @@ static const psb_pass PASS[] = {
     [DOOR_OWN_NUMBER] = call_own_number,
     [DOOR_LIBRARY] = psb_library_call,
     [DOOR_HOST] = psb_host_call,
+    [DOOR_AGAIN] = psb_call_again,
 };
 
 PyObject *psb_pass_door(PSB_CALL) { return PASS[door->kind](door, original, args, n, kwnames); }

@@ -320,7 +320,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER, DOOR_EXPLAINED, DOOR_LIBRARY, DOOR_HOST };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER, DOOR_EXPLAINED, DOOR_LIBRARY, DOOR_HOST, DOOR_AGAIN };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -372,6 +372,7 @@ PyObject *psb_call_env(PSB_CALL);
 PyObject *psb_readline_call(PSB_CALL);
 PyObject *psb_own_number(PSB_CALL);
 PyObject *psb_explained(PSB_CALL);
+PyObject *psb_call_again(PSB_CALL); /* again.c */
 void psb_tell_file(PyObject *error, const char *path, int need, const char *event); /* hangs the refusal of a file on an error */
 typedef struct {
     const char *module, *attr, *spec;

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/metadata"
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
@@ -35,9 +36,14 @@ type Judge interface {
 	Net(policy.NetQuestion) policy.Decision
 }
 
+// FileJudge decides on files, by canonical path. *policy.Policy is one.
+type FileJudge interface {
+	File(path string, access policy.Access, op string) policy.Decision
+}
+
 // Denial is a call that was refused by rule.
 type Denial struct {
-	Op      string // exec, connect, bind, listen, sendto
+	Op      string // exec, connect, bind, listen, sendto, chmod, chown, utime, setxattr, removexattr
 	Subject string // exec: the path as the program gave it, "" where it could not be read
 	Thread  int    // the caller's thread number in the supervisor's view
 	// Decision is the judge's; nil for exec.
@@ -57,6 +63,10 @@ type Config struct {
 	Mode     Mode
 	// Judge decides network calls; nil refuses those that come.
 	Judge Judge
+	// Files decides changes of mode, owner, times and attributes; nil refuses those that come.
+	Files FileJudge
+	// Caps are the capabilities that the sandbox keeps: what is done for it is done with no more.
+	Caps []int
 	// DNS is nil where port 53 is as any other.
 	DNS *DNS
 	// OwnExec: the first exec is init's own and goes on.
@@ -70,8 +80,9 @@ type Config struct {
 // Broker serves one listener.
 type Broker struct {
 	config Config
-	wake   int  // an eventfd: readable when the service is to stop
-	own    bool // init's exec is still to come
+	wake   int    // an eventfd: readable when the service is to stop
+	own    bool   // init's exec is still to come
+	files  *files // nil: no call came that changes a file
 	done   chan struct{}
 	once   sync.Once
 }
@@ -147,11 +158,16 @@ func (b *Broker) take(n seccomp.Notification) {
 	case unix.SYS_EXECVE, unix.SYS_EXECVEAT:
 		b.exec(n)
 	default:
+		if metadata.Knows(n.NR) {
+			b.change(n)
+			return
+		}
 		_ = seccomp.Refuse(b.config.Listener, n.ID, unix.EACCES)
 	}
 }
 
 func (b *Broker) close() {
+	b.closeFiles()
 	unix.Close(b.config.Listener)
 	unix.Close(b.wake)
 }

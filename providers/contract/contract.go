@@ -88,6 +88,8 @@ type Command struct {
 	Judge broker.Judge
 	// Resolver answers the sandbox's DNS queries, where the boundary leads them to it; nil where no rule needs the network.
 	Resolver *resolver.Resolver
+	// Files decides changes of what a file is; nil refuses them.
+	Files broker.FileJudge
 	// Denied takes what was refused to native code, before the caller has its answer; it must not block. Note takes
 	// what a person should know of that service. Both are the caller's of Prepare to set, and may be nil.
 	Denied func(broker.Denial)

@@ -13,7 +13,7 @@ import (
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
-// filterCalls puts the filter on this thread and, where exec is notified, hands the listener to the supervisor and
+// filterCalls puts the filter on this thread and, where a call is put to the supervisor, hands the listener to the supervisor and
 // waits until it is served.
 func filterCalls(n seccomp.Needs, abi int) error {
 	n.Self = uint32(os.Getpid()) // the exec keeps it
@@ -24,7 +24,7 @@ func filterCalls(n seccomp.Needs, abi int) error {
 	if err != nil {
 		return err
 	}
-	if n.Exec {
+	if !seccomp.Notifies(n) {
 		_, err := seccomp.Install(filter, false)
 		return err
 	}

@@ -43,7 +43,6 @@ var kernelGaps = []struct {
 	text   string
 }{
 	{anyABI, "stat, inotify and other reads of metadata outside the exposed paths are held by the Python layer only"},
-	{anyABI, "changes of mode, owner, times and attributes are refused where nothing is writable; where something is, the Python layer holds them"},
 	{anyABI, "hosts and ports of network rules are held by the Python layer only"},
 	{9, "connecting to a named unix socket is held by the Python layer only (the kernel's part needs Landlock ABI 9)"},
 	{6, "abstract unix sockets outside the sandbox can be reached by native code (Landlock ABI 6 holds them)"},

@@ -2,8 +2,7 @@
 // needs no privilege and no helper, works for root, for others and in an unprivileged container, and keeps the
 // host's process numbers.
 //
-// What it does not hold: stat and other reads of metadata outside the exposed paths; changes of metadata where
-// something is writable; hosts and ports (the Python layer's, until the broker); named unix sockets on kernels
+// What it does not hold: stat and other reads of metadata outside the exposed paths; hosts and ports (the Python layer's, until the broker); named unix sockets on kernels
 // before Landlock ABI 9; anything that the kernel itself gets wrong.
 //
 // This package decides on paths and writes them into the plan. The kernel calls are init's (providers/initproc).
@@ -42,6 +41,7 @@ func (p Provider) Probe() contract.Report {
 	r.Usable = true
 	r.Enforces = []string{
 		"files: reading, writing, making, removing and running them, by path",
+		"changes of mode, owner, times and extended attributes, by path: the supervisor makes them, and needs /proc for it",
 		"running programs and making processes, by grant",
 		"socket families and types; internet sockets exist only where the profile has a network rule",
 		"ptrace, other processes' memory, mounts, namespaces, io_uring, kernel modules, keys, shared memory segments",
@@ -102,6 +102,7 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 		},
 		Gaps:  p.Gaps(pol),
 		Judge: pol,
+		Files: pol,
 	}, nil
 }
 

@@ -40,6 +40,16 @@ func verdicts(n Needs) ([]Rule, error) {
 	return all, nil
 }
 
+// Notifies tells whether a policy's filter puts any call to the supervisor, so that one has to listen.
+func Notifies(n Needs) bool {
+	for _, r := range rules(n) {
+		if r.Verdict == Notify || slices.ContainsFunc(r.Tests, func(t Test) bool { return t.Then == Notify }) {
+			return true
+		}
+	}
+	return false
+}
+
 // span is a run of call numbers, from first up to the next span's, that end the same way.
 type span struct {
 	first uint32

@@ -106,7 +106,8 @@ func TestVerdicts(t *testing.T) {
 		{"another death signal", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG, uint32(unix.SIGTERM)}, refuse},
 		{"name a thread", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_NAME}, Allow},
 		{"chmod with nothing writable", strict, unix.SYS_FCHMODAT, nil, denied},
-		{"chmod with something writable", open, unix.SYS_FCHMODAT, nil, Allow},
+		{"chmod with something writable", open, unix.SYS_FCHMODAT, nil, Notify},
+		{"a younger setxattr", open, unix.SYS_SETXATTRAT, nil, notPresent},
 		{"kill", strict, unix.SYS_KILL, []uint32{1}, Allow},
 		{"kill another on an old kernel", old, unix.SYS_KILL, []uint32{1}, refuse},
 		{"kill the group on an old kernel", old, unix.SYS_KILL, []uint32{0}, refuse},
@@ -151,4 +152,17 @@ func TestFilterFits(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%d instructions", len(f))
 	assert.Less(t, len(f), 1000)
+}
+
+func TestWhoNeedsAListener(t *testing.T) {
+	for _, c := range []struct {
+		n    Needs
+		want bool
+	}{
+		{Needs{}, true}, // exec
+		{Needs{Exec: true}, false},
+		{Needs{Exec: true, Metadata: true}, true},
+	} {
+		assert.Equal(t, c.want, Notifies(c.n), "%+v", c.n)
+	}
 }
