@@ -3,6 +3,9 @@
 Each profile is made of lines that touch each other. One child under python-sb tries all the questions of its profile; the
 engine is asked the same. The child's verdict is by the exception: one of ours means refused, any other outcome (a missing file,
 a refused connection) means that the sandbox let it pass.
+
+Under ``landlock`` the child asks the kernel and the broker, too, by calls of the C library that no Python layer sees. Where
+they say something else than the engine, DIFFERENCES has the reason, or the test fails.
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ import os
 import random
 import socket
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,16 +27,17 @@ from complete_mode import Place
 
 from pysandboxes._native import ask
 
-PROFILES = 34
+PROFILES = 52
 QUESTIONS = 40  # of one profile
-LEAST = 1000  # of all
+LEAST = 2000  # of all
 ALLOWED = 0.4
 
 #: What the asking program itself needs, in every profile.
 BASE = """\
 os-sandbox={provider}
 ignore-best-effort=true
-python-import=sys, os, socket, gc, marshal, threading, subprocess, resource, signal
+python-import=sys, os, socket, gc, marshal, threading, subprocess, resource, signal, ctypes, errno, struct
+python-api=ALLOW:native
 expose-ro=/bin/sh
 expose-ro=/bin/true
 """
@@ -147,7 +154,7 @@ ASKED = {
 }
 
 ASKER = r"""
-import gc, marshal, os, resource, signal, socket, subprocess, sys, threading
+import ctypes, errno, gc, marshal, os, resource, signal, socket, struct, subprocess, sys, threading
 
 def connect(where, kind=socket.SOCK_STREAM):
     host, port = where.rsplit(":", 1)
@@ -213,6 +220,51 @@ ASK = {
     "code": lambda _: exec(MADE),
     "compile": lambda _: compile("1", "asked", "eval"),
 }
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+def address(where):
+    host, port = where.rsplit(":", 1)
+    if host[0] == "[":
+        six = socket.inet_pton(socket.AF_INET6, host[1:-1])
+        return socket.AF_INET6, struct.pack("=H", socket.AF_INET6) + struct.pack("!HI16sI", int(port), 0, six, 0)
+    return socket.AF_INET, struct.pack("=H", socket.AF_INET) + struct.pack("!H4s8x", int(port), socket.inet_aton(host))
+
+def by_socket(kind, act):
+    def ask(where):
+        family, name = address(where)
+        fd = libc.socket(family, kind | socket.SOCK_CLOEXEC, 0)
+        done = fd if fd < 0 else act(fd, name, len(name))
+        error = ctypes.get_errno()
+        if fd >= 0:
+            libc.close(fd)
+        ctypes.set_errno(error)
+        return done
+    return ask
+
+def by_open(flags):
+    def ask(path):
+        fd = libc.open(os.fsencode(path), flags | os.O_CLOEXEC, 0o600)
+        return fd if fd < 0 else libc.close(fd)
+    return ask
+
+NATIVE = {
+    "open": by_open(os.O_RDONLY),
+    "write": by_open(os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW),
+    "list": by_open(os.O_RDONLY | os.O_DIRECTORY),
+    "connect": by_socket(socket.SOCK_STREAM, libc.connect),
+    "udp": by_socket(socket.SOCK_DGRAM, lambda fd, name, size: libc.sendto(fd, b"x", 1, 0, name, size)),
+    "bind": by_socket(socket.SOCK_STREAM, libc.bind),
+}
+
+def kernel(word, argument):
+    if word not in NATIVE:
+        return "not asked"
+    ctypes.set_errno(0)
+    if NATIVE[word](argument) >= 0:
+        return "allowed"
+    return {errno.EACCES: "refused", errno.EPERM: "refused", errno.ECONNREFUSED: "refused"}.get(ctypes.get_errno(), "unclear")
+
 for question in sys.stdin.read().splitlines():
     word, _, argument = question.partition(" ")
     verdict = "allowed"
@@ -223,16 +275,33 @@ for question in sys.stdin.read().splitlines():
             verdict = f"refused, {type(error).__name__}: {str(error).splitlines()[0]}"
         else:
             verdict = "allowed, " + type(error).__name__
-    print(question, verdict, sep="\t", flush=True)
+    print(question, verdict, kernel(word, argument), sep="\t", flush=True)
 """
+
+#: Modes of the broker that do not stand yet: there native code's network is asked of nobody.
+UNBUILT = frozenset({"walled", "unwalled"})
 
 
 @pytest.fixture(scope="module")
 def ports() -> Iterator[dict[str, int]]:
-    """A port that listens and one that does not."""
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as server, socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        yield {"open": server.getsockname()[1], "closed": unused.getsockname()[1]}
+    """A port that listens, on all addresses that are asked for, and one that does not."""
+    for _ in range(50):
+        with ExitStack() as stack:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=4096))
+            port = server.getsockname()[1]
+            try:
+                stack.enter_context(socket.create_server(("127.0.0.2", port), backlog=4096))
+                with suppress(OSError):  # no IPv6 here
+                    six = stack.enter_context(socket.socket(socket.AF_INET6))
+                    six.bind(("::1", port))
+                    six.listen(4096)
+            except OSError:
+                continue
+            unused = stack.enter_context(socket.socket())
+            unused.bind(("127.0.0.1", 0))
+            yield {"open": port, "closed": unused.getsockname()[1]}
+            return
+    raise AssertionError("no port is free on every loopback address")
 
 
 def furnish(folder: Path) -> None:
@@ -266,11 +335,22 @@ def explained(profile: Path, question: str, place: Place) -> bool:
     return bool(answer["allow"])
 
 
-def one_profile(folder: Path, seed: int, provider: str, ports: dict[str, int]) -> tuple[str, list[tuple[str, bool, str]]]:
-    """The profile of a seed, and for each question what the engine says and what the child met."""
+@dataclass(frozen=True)
+class Answer:
+    question: str
+    said: bool
+    """by the engine"""
+    met: str
+    """by the child, in Python"""
+    kernel: str
+    """``allowed``, ``refused``; ``unclear`` (there is no such file, no such address), ``not asked``"""
+
+
+def one_profile(folder: Path, seed: int, provider: str, mode: str, ports: dict[str, int]) -> tuple[str, list[Answer]]:
+    """The profile of a seed, and what was answered to each question."""
     chance = random.Random(seed)
     furnish(folder)
-    place = Place(folder, environment={"X_A": "1", "X_B": "2", "Y_B": "3"})
+    place = Place(folder, environment={"X_A": "1", "X_B": "2", "Y_B": "3", "PYSANDBOXES_NETWORK": mode})
     lines = []
     for lines_of_family in LINES.values():
         refusing = [line for line in lines_of_family if "DENY" in line or line.startswith("ignore")]
@@ -286,33 +366,75 @@ def one_profile(folder: Path, seed: int, provider: str, ports: dict[str, int]) -
     questions.sort(key=lambda q: q.startswith("call "))
     said = {question: explained(profile, question, place) for question in questions}
     child = place.run(place.file("asker.py", ASKER), input="\n".join(questions))
-    met = dict(line.split("\t") for line in child.stdout.splitlines())
+    met = {question: rest for question, *rest in (line.split("\t") for line in child.stdout.splitlines())}
     assert list(met) == questions, f"seed {seed}: the asking program ended early\n{text}\n{child.stderr}"
-    return text, [(question, said[question], met[question]) for question in questions]
+    return text, [Answer(question, said[question], *met[question]) for question in questions]
 
 
-@pytest.mark.parametrize("provider", ["landlock", "subprocess"])
-def test_explain_says_what_a_child_meets(tmp_path: Path, ports: dict[str, int], provider: str) -> None:
-    first = {"landlock": 0, "subprocess": 1000}[provider]
-    number = int(os.environ.get("PYSANDBOXES_AGREEMENT", PROFILES)) // 2  # more of them, by hand
+def excused(answer: Answer, mode: str, text: str) -> str:
+    """The reason why the kernel may say something else than the engine; "" where there is none. Each row is reviewed."""
+    word, _, argument = answer.question.partition(" ")
+    for (asked, in_mode, kernel), holds, reason in DIFFERENCES:
+        if word in asked.split() and in_mode in ("", mode) and kernel == answer.kernel and holds(argument, text):
+            return reason
+    return ""
 
-    def run(seed: int) -> tuple[int, str, list[tuple[str, bool, str]]]:
+
+def ignored(path: str, text: str) -> bool:
+    return "\nignore=" in text
+
+
+def not_there_yet(path: str, text: str) -> bool:
+    return path.endswith("/w/new.txt") and "expose-rw=./w/new.txt\n" in text and "expose-rw=./w\n" not in text
+
+
+#: (questions, mode or "", what the kernel says), when, and why.
+DIFFERENCES: list[tuple[tuple[str, str, str], Callable[[str, str], bool], str]] = [
+    (
+        ("open write list", "", "allowed"),
+        ignored,
+        "Landlock cannot take a file out of an exposed tree; ignore-best-effort accepts it",
+    ),
+    (("write", "", "refused"), not_there_yet, "Landlock has no rule for a file that is not there: it is made in its folder"),
+]
+
+
+PARTS = {"landlock": (0, 10_000), "subprocess": (20_000, 30_000)}  # the first seed of each
+
+
+@pytest.mark.parametrize(("provider", "first"), [(provider, first) for provider, parts in PARTS.items() for first in parts])
+def test_explain_says_what_a_child_meets(tmp_path: Path, ports: dict[str, int], provider: str, first: int) -> None:
+    number = int(os.environ.get("PYSANDBOXES_AGREEMENT", PROFILES)) // 4  # more of them, by hand
+
+    def run(seed: int) -> tuple[int, str, str, list[Answer]]:
         folder = tmp_path.resolve() / str(seed)
         folder.mkdir()
-        return seed, *one_profile(folder, seed, provider, ports)
+        mode = ("walled", "unwalled")[seed % 2]
+        return seed, mode, *one_profile(folder, seed, provider, mode, ports)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(run, range(first, first + number)))
-    differ, allowed, asked = [], 0, 0
-    for seed, text, answers in results:
-        for question, said, met in answers:
+    differ, allowed, asked, native, reasons = [], 0, 0, 0, Counter()
+    for seed, mode, text, answers in results:
+        for answer in answers:
             asked += 1
-            allowed += said
-            if said == met.startswith("allowed"):
+            allowed += answer.said
+            verdict = "allowed" if answer.said else "refused"
+            if answer.said != answer.met.startswith("allowed"):
+                differ.append(f"seed {seed}: {answer.question}: explain says {verdict}, the child met {answer.met}\n{text}")
+            net = answer.question.startswith(("connect ", "udp ", "bind "))
+            if provider != "landlock" or answer.kernel not in ("allowed", "refused") or (net and mode in UNBUILT):
                 continue
-            verdict = "allowed" if said else "refused"
-            differ.append(f"seed {seed}: {question}: explain says {verdict}, the child met {met}\n{text}")
+            native += 1
+            if answer.kernel != verdict:
+                if reason := excused(answer, mode, text):
+                    reasons[reason] += 1
+                else:
+                    differ.append(
+                        f"seed {seed}, {mode}: {answer.question}: explain says {verdict}, the kernel {answer.kernel}\n{text}"
+                    )
     assert not differ, f"{len(differ)} of {asked} differ:\n" + "\n".join(differ)
-    assert asked >= LEAST // 2
+    assert asked >= LEAST // 4
     assert allowed >= ALLOWED * asked, f"too few allowed verdicts to prove anything: {allowed} of {asked}"
-    print(json.dumps({"provider": provider, "asked": asked, "allowed": allowed}))
+    assert native or provider != "landlock"
+    print(json.dumps({"provider": provider, "asked": asked, "allowed": allowed, "native": native, "excused": reasons}))
