@@ -84,6 +84,14 @@ def test_inside_and_memory(tmp_path: Path) -> None:
     assert memory["unit"] == "B" and memory["value"] > 0
 
 
+def test_network(tmp_path: Path) -> None:
+    measures = measured(tmp_path, "network")
+    for what in ("native connect+close", "100 MB by HTTP", "gRPC unary call", "start with net rules"):
+        for mode in ("walled", "unwalled"):
+            assert f"{what}, {mode}" in measures
+    assert measures["native connect+close, walled"]["goal"] == 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [(["elsewhere"], "no group elsewhere; there are starting, calling"), (["--rounds", "0"], "--rounds: at least 1")],

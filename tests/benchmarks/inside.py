@@ -55,9 +55,9 @@ MEASURES = {
 class Worker:
     """worker.py in a process of its own, bare or sandboxed."""
 
-    def __init__(self, place: Place, command: list[str]) -> None:
+    def __init__(self, place: Place, command: list[str], **environment: str) -> None:
         self.place = place
-        self.process = place.start(command)
+        self.process = place.start(command, **environment)
         self.timer = 0.0
         self._line()  # ready
 

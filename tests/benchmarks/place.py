@@ -78,13 +78,18 @@ class Place:
         options = [f"--os-sandbox={provider}"] if provider else []
         return [str(COMMAND), *options, *arguments]
 
-    def time(self, command: Sequence[str]) -> float:
+    def time(self, command: Sequence[str], **environment: str) -> float:
         """Seconds from spawn to end of a command that prints nothing. Raises CommandError with its last words."""
         # The descriptors go to a file: a pipe would put this process's reading on the measured way.
         with (self.folder / "last-words").open("w+") as words:
             began = time.perf_counter()
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=words, stderr=words, cwd=self.folder, env=self.environment
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=words,
+                cwd=self.folder,
+                env={**self.environment, **environment},
             )
             code = process.wait()
             took = time.perf_counter() - began
@@ -93,7 +98,7 @@ class Place:
                 raise CommandError(f"{' '.join(command)}: exit code {code}: {words.read().strip()[-500:]}")
         return took
 
-    def start(self, command: Sequence[str]) -> subprocess.Popen[str]:
+    def start(self, command: Sequence[str], **environment: str) -> subprocess.Popen[str]:
         """A process that is spoken to by lines. Its stderr goes to a file of its own in the folder."""
         with (self.folder / "worker-errors").open("a") as words:
             return subprocess.Popen(
@@ -103,7 +108,7 @@ class Place:
                 stderr=words,
                 text=True,
                 cwd=self.folder,
-                env=self.environment,
+                env={**self.environment, **environment},
             )
 
     def last_words(self) -> str:
