@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/providers"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
@@ -96,6 +97,11 @@ func command(ops ...string) providers.Command {
 		Child:    providers.Child{Argv: append([]string{probe}, ops...), InitPath: probe},
 	}
 }
+
+// anywhere is a judge that allows every network call.
+type anywhere struct{}
+
+func (anywhere) Net(policy.NetQuestion) policy.Decision { return policy.Decision{Allow: true} }
 
 // confined runs the probe in a boundary that lets it run and nothing else.
 func confined(ops ...string) providers.Command {

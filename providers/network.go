@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/providers/plan"
+	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
 // resolvConf is where programs find their name servers (resolv.conf(5)).
@@ -154,10 +155,28 @@ func inNetwork(cmd Command, how Network) Command {
 		return cmd
 	}
 	b := *cmd.Boundary
+	b.Filter.Ask = asked(&b, how)
 	b.Network = nil
 	if how == Walled {
 		b.Network = networkPlan()
 	}
 	cmd.Boundary = &b
 	return cmd
+}
+
+// asked is what the filter puts to the supervisor. A unix socket is reached by connect wherever a sandbox lives, and only
+// from ABI 9 on does Landlock judge that.
+func asked(b *plan.Boundary, how Network) seccomp.Ask {
+	var ask seccomp.Ask
+	n := b.Filter
+	if n.Inet || b.ABI < 9 {
+		ask |= seccomp.AskConnect
+	}
+	if n.Inet && how != Walled {
+		ask |= seccomp.AskServe
+	}
+	if n.UnixDatagram || n.Inet && n.UDP && how != Walled {
+		ask |= seccomp.AskSend
+	}
+	return ask
 }

@@ -22,7 +22,7 @@ func networks(t *testing.T, ops ...string) providers.Command {
 	t.Helper()
 	kernelBoundary(t)
 	c := confined(ops...)
-	c.Boundary.Filter.Inet = true
+	c.Boundary.Filter.Inet, c.Boundary.Filter.UDP, c.Judge = true, true, anywhere{}
 	c.Network = providers.Walled
 	p, err := providers.Start(c)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestFallsBackToTheNetworkOfTheHost(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(bound, []byte("0"), 0))
 	c := confined("tcp")
-	c.Boundary.Filter.Inet = true
+	c.Boundary.Filter.Inet, c.Boundary.Filter.UDP, c.Judge = true, true, anywhere{}
 	c.Network = providers.Either
 	p := start(t, c)
 	_, err := p.Wait()
@@ -92,7 +92,7 @@ func BenchmarkStartWalled(b *testing.B) {
 		b.Run(fmt.Sprintf("network=%s", network), func(b *testing.B) {
 			for range b.N {
 				c := confined("exit=0")
-				c.Boundary.Filter.Inet = true
+				c.Boundary.Filter.Inet, c.Boundary.Filter.UDP, c.Judge = true, true, anywhere{}
 				c.Network = network
 				p, err := providers.Start(c)
 				require.NoError(b, err)

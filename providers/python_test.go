@@ -164,7 +164,7 @@ print(s.accept()[1] == k.getsockname(), socket.getaddrinfo("127.0.0.1", 80)[0][4
 print(os.get_terminal_size.__name__, os.cpu_count() > 0)
 `)
 	c.Child.Env = []string{"TMPDIR=" + tmp}
-	c.Boundary.Filter.Inet, c.Boundary.Filter.Metadata, c.Boundary.Filter.UnixDatagram = true, true, true
+	c.Boundary.Filter.Inet, c.Boundary.Filter.Metadata, c.Boundary.Filter.UnixDatagram, c.Judge = true, true, true, anywhere{}
 	c.Files = writableIn("")
 	expose(&c, plan.Read|plan.Write, tmp)
 	assert.Equal(t, "signal\ntimer\nTrue ('127.0.0.1', 80)\nget_terminal_size True", says(t, c))

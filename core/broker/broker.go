@@ -50,11 +50,13 @@ type Denial struct {
 	Decision *policy.Decision
 }
 
-// DNS is where the sandbox's look-ups go: what it sends to one of Servers goes to At instead, a resolver of ours that
-// answers only names that some rule allows.
+// DNS is where the sandbox's look-ups go: what it sends to one of Servers goes to a resolver of ours instead, which answers
+// only names that some rule allows.
 type DNS struct {
 	Servers []netip.AddrPort // what the sandbox's resolv.conf names
-	At      []netip.AddrPort // where ours listens, by UDP and TCP, in the network of the sandbox's sockets; one for each family
+	// Listen has the resolver listen, by UDP and TCP, in the network of the sandbox's sockets, at one address for each
+	// family. It is called at the first look-up. nil: no look-up is answered.
+	Listen func() ([]netip.AddrPort, error)
 }
 
 // Config is what a broker serves. It owns Listener from [Serve] on, also where that fails.
@@ -69,6 +71,11 @@ type Config struct {
 	Caps []int
 	// DNS is nil where port 53 is as any other.
 	DNS *DNS
+	// Program is the process number of the sandbox's first process, 0 where it is not known.
+	Program int
+	// Confine puts the sandbox's rules of files on the calling thread, for what is done there by path. nil: such calls
+	// are refused.
+	Confine func() error
 	// OwnExec: the first exec is init's own and goes on.
 	OwnExec bool
 	// Denied takes each denial before its caller gets the answer. It must not block. May be nil.
@@ -80,11 +87,20 @@ type Config struct {
 // Broker serves one listener.
 type Broker struct {
 	config Config
-	wake   int    // an eventfd: readable when the service is to stop
-	own    bool   // init's exec is still to come
-	files  *files // nil: no call came that changes a file
+	wake   int // an eventfd: readable when the service is to stop
 	done   chan struct{}
 	once   sync.Once
+
+	// The service's own.
+	own     bool   // init's exec is still to come
+	files   *files // nil: no call came that changes a file
+	threads threads
+	waiting waiting
+	said    map[string]bool // notes that were made
+	lost    lostConnects
+	bound   boundSockets
+	dns     []netip.AddrPort // where the resolver listens
+	place   *confined
 }
 
 // Serve starts the service. It ends when the last process under the filter is gone, or by Stop; whatever ends it, the
@@ -95,7 +111,7 @@ func Serve(c Config) (*Broker, error) {
 		unix.Close(c.Listener)
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	b := &Broker{config: c, wake: wake, own: c.OwnExec, done: make(chan struct{})}
+	b := &Broker{config: c, wake: wake, own: c.OwnExec, done: make(chan struct{}), threads: threads{}, said: map[string]bool{}}
 	go b.serve()
 	return b, nil
 }
@@ -130,45 +146,96 @@ func (b *Broker) serve() {
 
 // turn waits for something to do and does it. It reports whether there is more to come.
 func (b *Broker) turn() bool {
-	fds := []unix.PollFd{{Fd: int32(b.config.Listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}}
-	_, err := unix.Poll(fds, -1)
+	// A negative descriptor is passed over.
+	fds := [...]unix.PollFd{
+		{Fd: int32(b.config.Listener), Events: unix.POLLIN},
+		{Fd: int32(b.wake), Events: unix.POLLIN},
+		{Fd: int32(b.waiting.poll()), Events: unix.POLLIN},
+	}
+	_, err := unix.Poll(fds[:], b.waiting.patience())
 	switch {
 	case err == unix.EINTR:
 		return true
 	case err != nil, fds[1].Revents != 0, fds[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0:
 		return false
-	case fds[0].Revents&unix.POLLIN != 0:
+	}
+	if fds[2].Revents != 0 {
+		b.look()
+	}
+	b.tick()
+	if fds[0].Revents&unix.POLLIN != 0 {
 		n, err := seccomp.Receive(b.config.Listener)
 		if err == nil { // else given up by its caller
-			b.take(n)
+			b.guarded(n, func() outcome { return b.take(n) })
 		}
 	}
 	return true
 }
 
-// take handles one call. A fault of ours refuses that call and no other.
-func (b *Broker) take(n seccomp.Notification) {
-	defer func() {
-		if v := recover(); v != nil {
-			b.note("the broker failed on a call, which is refused: %v", v)
-			_ = seccomp.Refuse(b.config.Listener, n.ID, unix.EACCES)
-		}
+// outcome is how a call went: done with a value or an error, or not done yet.
+type outcome struct {
+	value int64
+	errno unix.Errno
+	// later: the answer has been given, or somebody else has the call by now.
+	later bool
+	// connected is the socket that the caller is told to be connected, 0: none.
+	connected uint64
+}
+
+func failed(e unix.Errno) outcome { return outcome{errno: e} }
+
+var elsewhere = outcome{later: true}
+
+// guarded answers a call with what do makes of it. A fault of ours refuses that call and no other.
+func (b *Broker) guarded(n seccomp.Notification, do func() outcome) {
+	o := failed(unix.EACCES)
+	func() {
+		defer func() {
+			if v := recover(); v != nil {
+				b.note("the broker failed on a call, which is refused: %v", v)
+			}
+		}()
+		o = do()
 	}()
+	if o.later {
+		return
+	}
+	if seccomp.Answer(b.config.Listener, n.ID, o.value, o.errno) != nil && o.connected != 0 {
+		b.lost.keep(o.connected)
+	}
+}
+
+// take begins one call.
+func (b *Broker) take(n seccomp.Notification) outcome {
 	switch n.NR {
 	case unix.SYS_EXECVE, unix.SYS_EXECVEAT:
-		b.exec(n)
-	default:
-		if metadata.Knows(n.NR) {
-			b.change(n)
-			return
-		}
-		_ = seccomp.Refuse(b.config.Listener, n.ID, unix.EACCES)
+		return b.exec(n)
+	case unix.SYS_CONNECT:
+		return b.connect(n)
+	case unix.SYS_BIND:
+		return b.bind(n)
+	case unix.SYS_LISTEN:
+		return b.listen(n)
+	case unix.SYS_SENDTO:
+		return b.sendto(n)
+	case unix.SYS_SENDMSG:
+		return b.sendmsg(n)
+	case unix.SYS_SENDMMSG:
+		return b.sendmmsg(n)
 	}
+	if metadata.Knows(n.NR) {
+		b.change(n)
+		return elsewhere
+	}
+	return failed(unix.EACCES)
 }
 
 func (b *Broker) close() {
 	b.closeFiles()
-	unix.Close(b.config.Listener)
+	unix.Close(b.config.Listener) // first: what waits is refused from here on
+	b.waiting.close()
+	b.threads.close()
+	b.place.close()
 	unix.Close(b.wake)
 }
 
@@ -181,6 +248,14 @@ func (b *Broker) denied(d Denial) {
 func (b *Broker) note(format string, args ...any) {
 	if b.config.Note != nil {
 		b.config.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// noteOnce is note for what would come with each call.
+func (b *Broker) noteOnce(key, text string) {
+	if !b.said[key] {
+		b.said[key] = true
+		b.note("%s", text)
 	}
 }
 

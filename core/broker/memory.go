@@ -26,6 +26,13 @@ func copyIn(thread uint32, address uint64, to []byte) unix.Errno {
 	return 0
 }
 
+// copyOut writes to a thread's memory, as far as it can.
+func copyOut(thread uint32, address uint64, from []byte) {
+	local := []unix.Iovec{{Base: &from[0]}}
+	local[0].SetLen(len(from))
+	_, _ = unix.ProcessVMWritev(int(thread), local, []unix.RemoteIovec{{Base: uintptr(address), Len: len(from)}}, 0)
+}
+
 // pathAt reads a path out of a thread's memory, "" where it cannot be read.
 func pathAt(thread uint32, address uint64) string {
 	buf := make([]byte, unix.PathMax)
@@ -44,7 +51,11 @@ func pathAt(thread uint32, address uint64) string {
 	return ""
 }
 
+// errnoOf is the number of an error of the kernel, 0 of none.
 func errnoOf(err error) unix.Errno {
+	if err == nil {
+		return 0
+	}
 	if e, ok := err.(unix.Errno); ok {
 		return e
 	}

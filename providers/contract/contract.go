@@ -84,6 +84,8 @@ type Command struct {
 	Boundary *plan.Boundary // nil: no kernel boundary
 	Gaps     []Gap          // what the provider cannot hold of this policy
 
+	// LooksUp: some rule lets names be looked up.
+	LooksUp bool
 	// Judge decides the network calls that the boundary puts to the supervisor; nil refuses them.
 	Judge broker.Judge
 	// Resolver answers the sandbox's DNS queries, where the boundary leads them to it; nil where no rule needs the network.

@@ -43,9 +43,6 @@ var kernelGaps = []struct {
 	text   string
 }{
 	{anyABI, "stat, inotify and other reads of metadata outside the exposed paths are held by the Python layer only"},
-	{anyABI, "hosts and ports of network rules are held by the Python layer only"},
-	{9, "connecting to a named unix socket is held by the Python layer only (the kernel's part needs Landlock ABI 9)"},
-	{6, "abstract unix sockets outside the sandbox can be reached by native code (Landlock ABI 6 holds them)"},
 	{6, "signals reach the program itself only, not the processes that it makes (Landlock ABI 6 permits those)"},
 	{5, "of ioctl the everyday requests pass, and all where a device is exposed for writing (Landlock ABI 5 tells devices apart)"},
 	{3, "files are not emptied by their path (truncate), nor while opened for reading (Landlock ABI 3 judges that)"},

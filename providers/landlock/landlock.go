@@ -2,8 +2,8 @@
 // needs no privilege and no helper, works for root, for others and in an unprivileged container, and keeps the
 // host's process numbers.
 //
-// What it does not hold: stat and other reads of metadata outside the exposed paths; hosts and ports (the Python layer's, until the broker); named unix sockets on kernels
-// before Landlock ABI 9; anything that the kernel itself gets wrong.
+// What it does not hold: stat and other reads of metadata outside the exposed paths; anything that the kernel itself gets
+// wrong.
 //
 // This package decides on paths and writes them into the plan. The kernel calls are init's (providers/initproc).
 package landlock
@@ -57,7 +57,7 @@ func (p Provider) Probe() contract.Report {
 // Holds says what the kernel enforces. Metadata is not among it: Landlock does not judge stat.
 func (Provider) Holds() contract.Holds {
 	abi, _ := ABI() // an unusable kernel is Probe's to report
-	return contract.Holds{Files: true, Exec: true, Sockets: true, Signals: abi >= 6}
+	return contract.Holds{Files: true, Exec: true, Sockets: true, Network: true, Signals: abi >= 6}
 }
 
 // Prepare writes the plan. It refuses what it would have to drop: a DEST, and an ignore rule inside an exposed tree.
@@ -90,6 +90,7 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 			Rules: rules,
 			Filter: seccomp.Needs{
 				Inet:         pol.NetNeeded(),
+				UDP:          pol.UDPNeeded(),
 				Exec:         pol.GrantsExec(),
 				Fork:         pol.GrantsExec(),
 				UnixDatagram: writable.socket,
@@ -100,10 +101,20 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 			Outside:      outside,
 			OutsideWrite: write,
 		},
-		Gaps:  p.Gaps(pol),
-		Judge: pol,
-		Files: pol,
+		Files:   pol,
+		Gaps:    p.Gaps(pol),
+		Judge:   pol,
+		Network: networkOf(pol),
+		LooksUp: pol.LooksUpNames(),
 	}, nil
+}
+
+// networkOf says how network rules are held, where there are any.
+func networkOf(pol *policy.Policy) contract.Network {
+	if !pol.NetNeeded() {
+		return ""
+	}
+	return contract.Unwalled
 }
 
 // Gaps lists what of this policy is not held.
@@ -122,9 +133,6 @@ func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 		case e.Write && abi == 1 && !e.File:
 			gaps = append(gaps, contract.Gap{Rule: e.Pos, Text: fmt.Sprintf("moving files between folders of %s is refused: this kernel's Landlock (ABI 1) cannot permit it", e.Source)})
 		}
-	}
-	if pol.NetNeeded() {
-		gaps = append(gaps, contract.Gap{Standing: true, Text: "which hosts and ports are reached is held by the Python layer; the kernel holds the kinds of sockets"})
 	}
 	return gaps
 }

@@ -46,12 +46,13 @@ func Send(socket int, m Message, fds ...int) error {
 	if err != nil {
 		return fmt.Errorf("control: encode: %w", err)
 	}
-	var rights []byte
-	if len(fds) > 0 {
-		rights = unix.UnixRights(fds...)
-	}
 	for {
-		if err = unix.Sendmsg(socket, data, rights, nil, unix.MSG_NOSIGNAL); err != unix.EINTR {
+		if len(fds) > 0 {
+			err = unix.Sendmsg(socket, data, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		} else { // a call without an address, which no filter puts to the supervisor
+			err = unix.Send(socket, data, unix.MSG_NOSIGNAL)
+		}
+		if err != unix.EINTR {
 			break
 		}
 	}

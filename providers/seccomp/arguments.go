@@ -9,9 +9,6 @@ import "golang.org/x/sys/unix"
 const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// Multipath TCP, which Landlock's and most other filters' TCP rules do not see (linux/in.h).
-const protocolMPTCP = 262
-
 var (
 	refuse     = Errno(unix.EPERM)  // not permitted to anyone here
 	denied     = Errno(unix.EACCES) // not granted by this policy
@@ -23,7 +20,6 @@ func rules(n Needs) []Rule {
 	r := []Rule{
 		{Call: Call{unix.SYS_CLONE, "clone"}, Why: "threads always, processes by grant; never a namespace, never a child of the supervisor's own",
 			Tests: cloneTests(n), Verdict: Allow},
-		{Call: Call{unix.SYS_SOCKET, "socket"}, Why: "a list of families, types and protocols", Tests: socketTests(n), Verdict: denied},
 		{Call: Call{unix.SYS_PERSONALITY, "personality"}, Why: "the values that change nothing of the protection", Tests: []Test{
 			{[]Match{is(0, 0)}, Allow},
 			{[]Match{is(0, 0xffffffff)}, Allow},
@@ -40,6 +36,7 @@ func rules(n Needs) []Rule {
 		{Call: Call{unix.SYS_IOPRIO_SET, "ioprio_set"}, Why: "the caller only (IOPRIO_WHO_PROCESS)", Tests: ownPriorityTests(1, n), Verdict: refuse},
 	}
 	r = append(r, execRules(n)...)
+	r = append(r, socketRules(n)...)
 	r = append(r, ioctlRules(n)...)
 	r = append(r, metadataRules(n)...)
 	r = append(r, compensation(n)...)
@@ -69,33 +66,6 @@ func execRules(n Needs) []Rule {
 		{Call: Call{unix.SYS_EXECVEAT, "execveat"}, Why: "running programs", Verdict: exec},
 		{Call: Call{unix.SYS_PRCTL, "prctl"}, Why: "the process's own switches", Tests: prctl, Verdict: Allow},
 	}
-}
-
-// socketTests is the list of what socket() may make.
-func socketTests(n Needs) []Test {
-	const typeMask = 0xf // the rest of the argument is SOCK_NONBLOCK and SOCK_CLOEXEC
-	t := []Test{
-		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_STREAM)}, Allow},
-		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_SEQPACKET)}, Allow},
-	}
-	if n.UnixDatagram {
-		t = append(t, Test{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM)}, Allow})
-	}
-	if !n.Inet {
-		return t
-	}
-	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
-		for _, kind := range []struct{ kind, protocol uint32 }{
-			{unix.SOCK_STREAM, 0}, {unix.SOCK_STREAM, unix.IPPROTO_TCP},
-			{unix.SOCK_DGRAM, 0}, {unix.SOCK_DGRAM, unix.IPPROTO_UDP},
-		} {
-			t = append(t, Test{[]Match{is(0, family), masked(1, typeMask, kind.kind), is(2, kind.protocol)}, Allow})
-		}
-		// The answer of a kernel without it: callers fall back to TCP.
-		t = append(t, Test{[]Match{is(0, family), is(2, protocolMPTCP)}, Errno(unix.EPROTONOSUPPORT)})
-	}
-	// getaddrinfo lists the machine's own addresses to order its answers.
-	return append(t, Test{[]Match{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}, Allow})
 }
 
 // selfTests allow a process argument that is the caller.

@@ -6,5 +6,6 @@
 //
 // A filter sees numbers only: paths, addresses and anything else behind a pointer is Landlock's part or the
 // supervisor's. Of each argument it reads the low 32 bits, which is all the kernel itself reads of the arguments
-// looked at here (flags of clone, file descriptors, process numbers, ioctl requests).
+// looked at here (flags of clone, file descriptors, process numbers, ioctl requests). Of a pointer, both halves: one
+// whose low half is zero is as good as any.
 package seccomp

@@ -149,7 +149,11 @@ func test(t Test) []bpf.Instruction {
 		if m.Not {
 			jump.Cond = bpf.JumpNotEqual
 		}
-		head := []bpf.Instruction{bpf.LoadAbsolute{Off: offsetArgs + 8*uint32(m.Arg), Size: 4}}
+		half := uint32(0)
+		if m.High {
+			half = 4
+		}
+		head := []bpf.Instruction{bpf.LoadAbsolute{Off: offsetArgs + 8*uint32(m.Arg) + half, Size: 4}}
 		if m.Mask != ^uint32(0) {
 			head = append(head, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: m.Mask})
 		}

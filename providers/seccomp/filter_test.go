@@ -33,10 +33,12 @@ func judge(t *testing.T, n Needs, arch, nr uint32, args ...uint32) Verdict {
 
 func TestVerdicts(t *testing.T) {
 	const me = 4711
-	open := Needs{Inet: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true, Self: me}
+	open := Needs{Inet: true, UDP: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true, Self: me}
 	old := Needs{Self: me, NoSignalScope: true, NoTruncate: true, NoDeviceScope: true}
 	oldDevice := Needs{Self: me, NoSignalScope: true, NoDeviceScope: true, Devices: true}
 	strict := Needs{Self: me}
+	asking := Needs{Inet: true, UDP: true, Exec: true, Ask: AskConnect | AskServe | AskSend, Self: me}
+	streams := Needs{Inet: true, Exec: true, Ask: AskConnect | AskServe, Self: me}
 	tcp := []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}
 	for _, c := range []struct {
 		name string
@@ -61,6 +63,29 @@ func TestVerdicts(t *testing.T) {
 		{"tcp without a net rule", strict, unix.SYS_SOCKET, tcp, denied},
 		{"tcp", open, unix.SYS_SOCKET, tcp, Allow},
 		{"udp over IPv6", open, unix.SYS_SOCKET, []uint32{unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, Allow},
+		{"udp where only tcp is granted", streams, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_DGRAM, 0}, denied},
+		{"connect with nobody to ask", open, unix.SYS_CONNECT, nil, Allow},
+		{"connect", streams, unix.SYS_CONNECT, nil, Notify},
+		{"bind", streams, unix.SYS_BIND, nil, Notify},
+		{"listen", streams, unix.SYS_LISTEN, nil, Notify},
+		{"accept", streams, unix.SYS_ACCEPT4, nil, Allow},
+		{"sendto without an address", asking, unix.SYS_SENDTO, []uint32{3, 4096, 9, 0, 0, 0}, Allow},
+		{"sendto with an address", asking, unix.SYS_SENDTO, []uint32{3, 4096, 9, 0, 4096, 16}, Notify},
+		{"sendto of streams only", streams, unix.SYS_SENDTO, []uint32{3, 4096, 9, 0, 4096, 16}, Allow},
+		{"sendto that connects", streams, unix.SYS_SENDTO, []uint32{3, 4096, 9, unix.MSG_FASTOPEN, 4096, 16}, Errno(unix.EOPNOTSUPP)},
+		{"sendmsg that connects", asking, unix.SYS_SENDMSG, []uint32{3, 4096, unix.MSG_FASTOPEN | unix.MSG_NOSIGNAL}, Errno(unix.EOPNOTSUPP)},
+		{"sendmmsg that connects", asking, unix.SYS_SENDMMSG, []uint32{3, 4096, 1, unix.MSG_FASTOPEN}, Errno(unix.EOPNOTSUPP)},
+		{"sendmsg", asking, unix.SYS_SENDMSG, nil, Notify},
+		{"sendmsg of streams only", streams, unix.SYS_SENDMSG, nil, Allow},
+		{"a pair of datagram sockets with nobody to ask", open, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, Allow},
+		{"a pair of datagram sockets", streams, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC}, denied},
+		{"a pair of datagram sockets by another name", streams, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_RAW}, denied},
+		{"a pair of datagram sockets whose sends are asked", asking, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, Allow},
+		{"a pair of streams", streams, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_STREAM}, Allow},
+		{"a source route", streams, unix.SYS_SETSOCKOPT, []uint32{3, unix.SOL_IP, unix.IP_OPTIONS}, denied},
+		{"a routing header", streams, unix.SYS_SETSOCKOPT, []uint32{3, unix.SOL_IPV6, unix.IPV6_RTHDR}, denied},
+		{"joining a group", asking, unix.SYS_SETSOCKOPT, []uint32{3, unix.SOL_IPV6, unix.IPV6_JOIN_GROUP}, denied},
+		{"no delay", streams, unix.SYS_SETSOCKOPT, []uint32{3, unix.SOL_TCP, unix.TCP_NODELAY}, Allow},
 		{"multipath tcp", open, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM, protocolMPTCP}, Errno(unix.EPROTONOSUPPORT)},
 		{"sctp", open, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, denied},
 		{"raw", open, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, denied},
@@ -125,6 +150,21 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// A pointer whose low half is zero is one all the same.
+func TestAnAddressAtTheBorderOfFourGigabytesIsAsked(t *testing.T) {
+	code, err := assemble(Needs{Inet: true, UDP: true, Ask: AskConnect | AskServe | AskSend})
+	require.NoError(t, err)
+	vm, err := bpf.NewVM(code)
+	require.NoError(t, err)
+	data := make([]byte, 64)
+	binary.BigEndian.PutUint32(data[offsetNR:], unix.SYS_SENDTO)
+	binary.BigEndian.PutUint32(data[offsetArch:], auditArch)
+	binary.BigEndian.PutUint32(data[offsetArgs+8*4+4:], 1) // the high half of the fifth argument
+	v, err := vm.Run(data)
+	require.NoError(t, err)
+	assert.Equal(t, Notify, Verdict(uint32(v)))
+}
+
 func TestForeignCallingConventionsEndTheProcess(t *testing.T) {
 	const i386 = 0x40000003
 	assert.Equal(t, Kill, judge(t, Needs{}, i386, unix.SYS_READ))
@@ -135,7 +175,7 @@ func TestForeignCallingConventionsEndTheProcess(t *testing.T) {
 
 // Every row's plain verdict comes out of the tree: no span swallows a neighbour.
 func TestEveryRowIsReached(t *testing.T) {
-	for _, n := range []Needs{{}, {Inet: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true}, {NoSignalScope: true, NoTruncate: true, NoDeviceScope: true, Self: 9}} {
+	for _, n := range []Needs{{}, {Inet: true, UDP: true, Exec: true, Fork: true, UnixDatagram: true, Metadata: true, Ask: AskConnect | AskServe | AskSend}, {NoSignalScope: true, NoTruncate: true, NoDeviceScope: true, Self: 9}} {
 		rows, err := Table(n)
 		require.NoError(t, err)
 		for _, r := range rows {
@@ -148,7 +188,7 @@ func TestEveryRowIsReached(t *testing.T) {
 }
 
 func TestFilterFits(t *testing.T) {
-	f, err := Filter(Needs{Inet: true})
+	f, err := Filter(Needs{Inet: true, UDP: true, Ask: AskConnect | AskServe | AskSend})
 	require.NoError(t, err)
 	t.Logf("%d instructions", len(f))
 	assert.Less(t, len(f), 1000)

@@ -5,12 +5,16 @@ type Needs struct {
 	// Inet: the policy has a network rule, so internet sockets may exist. Which hosts and ports they reach is
 	// decided elsewhere.
 	Inet bool
+	// UDP: datagram sockets of the internet may exist, for a rule or for looking names up.
+	UDP bool
+	// Ask says which network calls are put to the supervisor.
+	Ask Ask
 	// Exec: the policy grants running programs. Without it execve is put to the supervisor, which lets exactly
 	// one through.
 	Exec bool
 	// Fork: the policy grants making processes. Threads need no grant.
 	Fork bool
-	// UnixDatagram: datagram sockets of the unix family may exist outside socketpair.
+	// UnixDatagram: datagram sockets of the unix family may exist.
 	UnixDatagram bool
 	// Metadata: mode, owner, times and extended attributes of files may be changed. Landlock does not judge
 	// these calls, so only a policy with a writable exposure needs them.
@@ -28,3 +32,16 @@ type Needs struct {
 	// Devices: the policy exposes a device for writing, so that devices are operated by rule.
 	Devices bool
 }
+
+// Ask is a set of network calls that are put to the supervisor (core/broker).
+type Ask uint8
+
+const (
+	// AskConnect: connect.
+	AskConnect Ask = 1 << iota
+	// AskServe: bind and listen.
+	AskServe
+	// AskSend: sendto with an address, sendmsg and sendmmsg. Needed where a datagram socket could be told to send
+	// elsewhere; the latter two cannot be told by a filter from sends without an address.
+	AskSend
+)

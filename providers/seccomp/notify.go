@@ -65,6 +65,11 @@ func Refuse(listener int, id uint64, errno unix.Errno) error {
 	return send(listener, answer{id: id, errno: -int32(errno)})
 }
 
+// Answer ends the call with a value, or with an error where errno is not 0.
+func Answer(listener int, id uint64, value int64, errno unix.Errno) error {
+	return send(listener, answer{id: id, value: value, errno: -int32(errno)})
+}
+
 func send(listener int, a answer) error {
 	for {
 		if err := request(listener, requestSend, unsafe.Pointer(&a)); err != unix.EINTR {

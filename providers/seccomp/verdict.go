@@ -44,11 +44,12 @@ type Test struct {
 	Then Verdict
 }
 
-// Match compares the low 32 bits of an argument, masked, with a value.
+// Match compares the low 32 bits of an argument, masked, with a value; the high ones where High says so.
 type Match struct {
 	Arg         int
 	Mask, Value uint32
 	Not         bool
+	High        bool
 }
 
 // is matches an argument that equals v.

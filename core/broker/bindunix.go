@@ -1,0 +1,98 @@
+package broker
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/providers/seccomp"
+)
+
+// confined is a thread that is for files what the sandbox is: under its Landlock rules, with a working directory and a mask
+// of its own. There the kernel judges a path as it judges the sandbox's, also when it changes meanwhile.
+type confined struct{ calls chan func() }
+
+// newConfined makes it. The thread ends with its goroutine; the runtime never makes another from it.
+func newConfined(confine func() error) (*confined, error) {
+	c := &confined{calls: make(chan func())}
+	ready := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer func() {
+			if v := recover(); v != nil {
+				ready <- fmt.Errorf("%v", v)
+			}
+		}()
+		err := maskSignals()
+		if err == nil {
+			err = unix.Unshare(unix.CLONE_FS)
+		}
+		if err == nil {
+			err = confine()
+		}
+		ready <- err
+		if err == nil {
+			for call := range c.calls {
+				call()
+			}
+		}
+	}()
+	return c, <-ready
+}
+
+func (c *confined) close() {
+	if c != nil {
+		close(c.calls)
+	}
+}
+
+// bindUnix makes a socket's file, as the caller would: in its working directory, by its mask, under its rules of files, and
+// by the very name that it gave, which getsockname tells others.
+func (b *Broker) bindUnix(n seccomp.Notification, fd int, raw []byte) outcome {
+	if len(raw) < familyLength {
+		return failed(unix.EINVAL)
+	}
+	if len(raw) == familyLength || raw[familyLength] == 0 { // a name, not a path: it makes nothing, and leads nowhere
+		return failed(bindTo(fd, raw))
+	}
+	proc := fmt.Sprintf("/proc/%d", n.Thread)
+	mask := statusOf(n.Thread).umask
+	cwd, err := unix.Open(proc+"/cwd", unix.O_PATH|unix.O_CLOEXEC|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return failed(unix.EACCES)
+	}
+	defer unix.Close(cwd)
+	theirs, err1 := os.Readlink(proc + "/ns/mnt")
+	ours, err2 := os.Readlink("/proc/self/ns/mnt")
+	switch {
+	case err1 != nil || err2 != nil || mask < 0 || b.config.Confine == nil:
+		return failed(unix.EACCES)
+	case theirs != ours:
+		b.noteOnce("bind", "unix sockets cannot be made by name in a sandbox with files of its own where a rule lets it be reached by the network")
+		return failed(unix.EACCES)
+	case !b.standing(n):
+		return elsewhere
+	}
+	if b.place == nil {
+		place, err := newConfined(b.config.Confine)
+		if err != nil {
+			b.noteOnce("confine", "unix sockets cannot be made by name: "+err.Error())
+			return failed(unix.EACCES)
+		}
+		b.place = place
+	}
+	e := unix.EACCES
+	done := make(chan struct{})
+	b.place.calls <- func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		if unix.Fchdir(cwd) == nil {
+			unix.Umask(mask)
+			e = bindTo(fd, raw)
+		}
+	}
+	<-done
+	return failed(e)
+}

@@ -1,0 +1,180 @@
+package broker
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/policy"
+	"github.com/pysandboxes/pysandboxes/providers/seccomp"
+)
+
+// connect connects the caller's own socket, so that its options and all who wait for it stay what they are.
+func (b *Broker) connect(n seccomp.Notification) outcome {
+	raw, e := copyAddress(n, n.Args[1], int32(n.Args[2]))
+	if e != 0 {
+		return failed(e)
+	}
+	fd, e := b.fetch(n, int32(n.Args[0]))
+	if e != 0 {
+		return failed(e)
+	}
+	if !b.standing(n) {
+		unix.Close(fd)
+		return elsewhere
+	}
+	o := b.connectCopy(n, fd, raw)
+	if !o.later {
+		unix.Close(fd)
+	}
+	return o
+}
+
+// connectCopy decides and acts. A call that has to wait keeps the descriptor.
+func (b *Broker) connectCopy(n seccomp.Notification, fd int, raw []byte) outcome {
+	f, e := factsOf(fd)
+	switch {
+	case e != 0:
+		return failed(e)
+	case f.family == unix.AF_UNIX:
+		return b.connectUnix(n, fd, f, raw)
+	case !f.inet():
+		return failed(unix.EACCES)
+	}
+	t, e := inetTarget(f, toConnect, raw)
+	if e != 0 {
+		return failed(e)
+	}
+	if !t.none {
+		if at, ours := b.redirect(f, t); ours {
+			t.raw = at
+		} else if !b.allows(n, "connect", f, t) {
+			return failed(unix.ECONNREFUSED)
+		}
+	}
+	return b.connectInet(n, fd, t)
+}
+
+// connectInet makes the connection. A second connect on a socket that is being connected takes the outcome of the first
+// and leaves the socket as the kernel's own waiting connect leaves it, which reading SO_ERROR would not.
+func (b *Broker) connectInet(n seccomp.Notification, fd int, t target) outcome {
+	wait := blocking(fd)
+	try := func() unix.Errno {
+		return withoutWaiting(fd, func() unix.Errno {
+			e := connectTo(fd, t.raw)
+			if wait && (e == unix.EINPROGRESS || e == unix.EALREADY) && writable(fd) {
+				e = connectTo(fd, t.raw)
+			}
+			return e
+		})
+	}
+	end := func(e unix.Errno) outcome {
+		if e == unix.EISCONN && b.lost.take(fd) {
+			e = 0
+		}
+		o := failed(e)
+		if e == 0 && !t.none {
+			o.connected = cookieOf(fd)
+		}
+		return o
+	}
+	e := try()
+	if !wait || e != unix.EINPROGRESS && e != unix.EALREADY {
+		return end(e)
+	}
+	p := &pending{n: n, fd: fd}
+	p.again = func() outcome {
+		e := try()
+		if e == unix.EINPROGRESS || e == unix.EALREADY {
+			return elsewhere
+		}
+		return end(e)
+	}
+	p.interrupted = func() outcome {
+		if p.deadline.IsZero() {
+			return failed(restart)
+		}
+		return failed(unix.EINTR) // the kernel's own: what is left of the time would be lost
+	}
+	p.timeout = func() outcome { return failed(unix.EINPROGRESS) }
+	p.deadline = sendDeadline(fd)
+	return b.wait(p, unix.EPOLLOUT)
+}
+
+// writable tells at once whether a socket can be written to, or failed.
+func writable(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
+}
+
+// sendDeadline is when SO_SNDTIMEO ends a call that waits; zero: never.
+func sendDeadline(fd int) time.Time {
+	tv, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+	if err != nil || tv.Sec == 0 && tv.Usec == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(tv.Nano()))
+}
+
+// allows asks the judge about an internet address, and records a refusal.
+func (b *Broker) allows(n seccomp.Notification, op string, f socketFacts, t target) bool {
+	return b.judged(n, policy.NetQuestion{Op: op, Proto: f.word(), Host: t.asked.Addr().WithZone("").String(), Port: int(t.asked.Port())})
+}
+
+// judged asks the judge, and records a refusal.
+func (b *Broker) judged(n seccomp.Notification, q policy.NetQuestion) bool {
+	d := b.decide(q)
+	if !d.Allow {
+		b.refused(n, q, d)
+	}
+	return d.Allow
+}
+
+func (b *Broker) decide(q policy.NetQuestion) policy.Decision {
+	if b.config.Judge == nil {
+		return policy.Decision{Family: "net", Op: q.Op, Subject: q.Host}
+	}
+	return b.config.Judge.Net(q)
+}
+
+func (b *Broker) refused(n seccomp.Notification, q policy.NetQuestion, d policy.Decision) {
+	b.denied(Denial{Op: q.Op, Subject: d.Subject, Thread: int(n.Thread), Decision: &d})
+}
+
+// lostConnects are sockets that were connected for callers who did not learn it: where the kernel gives a call up for a
+// signal (before WAIT_KILLABLE_RECV, Linux 5.19), it is made again, and would find the socket connected.
+type lostConnects struct {
+	cookies [16]uint64
+	at      int
+}
+
+// cookieOf is a number that no other socket ever has, 0 where there is none.
+func cookieOf(fd int) uint64 {
+	c, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
+	if err != nil {
+		return 0
+	}
+	return c
+}
+
+// keep remembers a socket until another sixteen were lost.
+func (l *lostConnects) keep(cookie uint64) {
+	l.cookies[l.at%len(l.cookies)] = cookie
+	l.at++
+}
+
+// take tells whether a socket is one of them, and forgets it.
+func (l *lostConnects) take(fd int) bool {
+	if l.at == 0 {
+		return false
+	}
+	c := cookieOf(fd)
+	for i, have := range l.cookies {
+		if c != 0 && have == c {
+			l.cookies[i] = 0
+			return true
+		}
+	}
+	return false
+}

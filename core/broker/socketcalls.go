@@ -1,0 +1,67 @@
+package broker
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The calls as the kernel has them: x/sys writes addresses from structures of its own, which would be a second form of
+// what was judged. Syscall, not RawSyscall, though none of them blocks: a driver may take its time.
+
+func connectTo(fd int, raw []byte) unix.Errno { return withAddress(unix.SYS_CONNECT, fd, raw) }
+
+func bindTo(fd int, raw []byte) unix.Errno { return withAddress(unix.SYS_BIND, fd, raw) }
+
+func withAddress(nr uintptr, fd int, raw []byte) unix.Errno {
+	_, _, e := unix.Syscall(nr, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(raw))), uintptr(len(raw)))
+	return e
+}
+
+// message is a send that was read whole.
+type message struct {
+	name    []byte // nil: none
+	data    []byte
+	control []byte
+}
+
+// sendOnce sends and never blocks; SIGPIPE is for the caller to get.
+func sendOnce(fd int, m message, flags int) (int, unix.Errno) {
+	header := unix.Msghdr{Name: unsafe.SliceData(m.name), Namelen: uint32(len(m.name)), Control: unsafe.SliceData(m.control)}
+	header.SetControllen(len(m.control))
+	var iov unix.Iovec
+	if len(m.data) > 0 {
+		iov.Base = &m.data[0]
+		iov.SetLen(len(m.data))
+	}
+	header.Iov, header.Iovlen = &iov, 1
+	n, _, e := unix.Syscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&header)), uintptr(flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL))
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+// blocking tells whether a call on the descriptor would wait.
+func blocking(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	return err == nil && flags&unix.O_NONBLOCK == 0
+}
+
+// withoutWaiting does something on a descriptor that must not block, and leaves it as it was. The flag is the socket's, so
+// that another thread of the program could see it meanwhile; it does so for a moment in which the socket is not connected.
+func withoutWaiting(fd int, do func() unix.Errno) unix.Errno {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil {
+		return errnoOf(err)
+	}
+	if flags&unix.O_NONBLOCK != 0 {
+		return do()
+	}
+	if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags|unix.O_NONBLOCK); err != nil {
+		return errnoOf(err)
+	}
+	e := do()
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags)
+	return e
+}

@@ -1,0 +1,128 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import "golang.org/x/sys/unix"
+
+// Multipath TCP, which Landlock's and most other filters' TCP rules do not see (linux/in.h).
+const protocolMPTCP = 262
+
+// flowLabelManager is IPV6_FLOWLABEL_MGR (linux/in6.h).
+const flowLabelManager = 32
+
+// typeMask leaves of a socket's type what is not SOCK_NONBLOCK and SOCK_CLOEXEC.
+const typeMask = 0xf
+
+// socketRules say which sockets may exist, and which calls on them the supervisor decides.
+func socketRules(n Needs) []Rule {
+	ask := func(which Ask) Verdict {
+		if n.Ask&which != 0 {
+			return Notify
+		}
+		return Allow
+	}
+	return []Rule{
+		{Call: Call{unix.SYS_SOCKET, "socket"}, Why: "a list of families, types and protocols", Tests: socketTests(n), Verdict: denied},
+		{Call: Call{unix.SYS_SOCKETPAIR, "socketpair"}, Why: "one of a pair of datagram sockets can send to any address", Tests: pairTests(n), Verdict: Allow},
+		{Call: Call{unix.SYS_CONNECT, "connect"}, Why: "reaching a host, or a service of this one", Verdict: ask(AskConnect)},
+		{Call: Call{unix.SYS_BIND, "bind"}, Why: "being reached", Verdict: ask(AskServe)},
+		{Call: Call{unix.SYS_LISTEN, "listen"}, Why: "being reached; it binds by itself where nobody did", Verdict: ask(AskServe)},
+		{Call: Call{unix.SYS_SENDTO, "sendto"}, Why: "with an address it reaches that address", Tests: sendtoTests(n), Verdict: Allow},
+		{Call: Call{unix.SYS_SENDMSG, "sendmsg"}, Why: "its address is in memory", Tests: fastOpenTests(2, n), Verdict: ask(AskSend)},
+		{Call: Call{unix.SYS_SENDMMSG, "sendmmsg"}, Why: "its addresses are in memory", Tests: fastOpenTests(3, n), Verdict: ask(AskSend)},
+		{Call: Call{unix.SYS_SETSOCKOPT, "setsockopt"}, Why: "options that send a packet elsewhere than its address says, or tell others of oneself", Tests: optionTests(n), Verdict: Allow},
+	}
+}
+
+// socketTests is the list of what socket() may make.
+func socketTests(n Needs) []Test {
+	t := []Test{
+		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_STREAM)}, Allow},
+		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_SEQPACKET)}, Allow},
+	}
+	if n.UnixDatagram {
+		t = append(t, Test{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM)}, Allow})
+	}
+	if !n.Inet {
+		return t
+	}
+	type kind struct{ kind, protocol uint32 }
+	kinds := []kind{{unix.SOCK_STREAM, 0}, {unix.SOCK_STREAM, unix.IPPROTO_TCP}}
+	if n.UDP {
+		kinds = append(kinds, kind{unix.SOCK_DGRAM, 0}, kind{unix.SOCK_DGRAM, unix.IPPROTO_UDP})
+	}
+	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
+		for _, k := range kinds {
+			t = append(t, Test{[]Match{is(0, family), masked(1, typeMask, k.kind), is(2, k.protocol)}, Allow})
+		}
+		// The answer of a kernel without it: callers fall back to TCP.
+		t = append(t, Test{[]Match{is(0, family), is(2, protocolMPTCP)}, Errno(unix.EPROTONOSUPPORT)})
+	}
+	// getaddrinfo lists the machine's own addresses to order its answers.
+	return append(t, Test{[]Match{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}, Allow})
+}
+
+// pairTests: where connect is asked about and sends are not, nothing may exist that needs no connect.
+func pairTests(n Needs) []Test {
+	if n.Ask&AskConnect == 0 || n.Ask&AskSend != 0 {
+		return nil
+	}
+	return []Test{
+		{[]Match{masked(1, typeMask, unix.SOCK_DGRAM)}, denied},
+		{[]Match{masked(1, typeMask, unix.SOCK_RAW)}, denied}, // the unix family takes it for SOCK_DGRAM
+	}
+}
+
+// fastOpenTests refuse a send that connects: with the answer of a kernel that does not do it.
+func fastOpenTests(flags int, n Needs) []Test {
+	if !n.Inet || n.Ask&AskConnect == 0 {
+		return nil
+	}
+	return []Test{{[]Match{anyOf(flags, unix.MSG_FASTOPEN)}, Errno(unix.EOPNOTSUPP)}}
+}
+
+// sendtoTests: without an address it is never asked about. A pointer is there when either half of it is.
+func sendtoTests(n Needs) []Test {
+	t := fastOpenTests(3, n)
+	if n.Ask&AskSend == 0 {
+		return t
+	}
+	return append(t,
+		Test{[]Match{anyOf(4, ^uint32(0))}, Notify},
+		Test{[]Match{{Arg: 4, Mask: ^uint32(0), Not: true, High: true}}, Notify})
+}
+
+// strayOptions of internet sockets make the kernel send something that no address of a call told of.
+var strayOptions = []struct {
+	level  uint32
+	option uint32
+	why    string
+}{
+	{unix.SOL_IP, unix.IP_OPTIONS, "source routes: a packet goes to the first stop"},
+	{unix.SOL_IP, unix.IP_ADD_MEMBERSHIP, "joining a group tells the network its number"},
+	{unix.SOL_IP, unix.IP_ADD_SOURCE_MEMBERSHIP, "the same"},
+	{unix.SOL_IP, unix.IP_MSFILTER, "the same"},
+	{unix.SOL_IP, unix.MCAST_JOIN_GROUP, "the same"},
+	{unix.SOL_IP, unix.MCAST_JOIN_SOURCE_GROUP, "the same"},
+	{unix.SOL_IP, unix.MCAST_MSFILTER, "the same"},
+	{unix.SOL_IPV6, unix.IPV6_2292RTHDR, "a routing header: a packet goes to the first stop"},
+	{unix.SOL_IPV6, unix.IPV6_2292PKTOPTIONS, "may hold a routing header"},
+	{unix.SOL_IPV6, unix.IPV6_RTHDR, "a routing header"},
+	{unix.SOL_IPV6, flowLabelManager, "a label may hold a routing header"},
+	{unix.SOL_IPV6, unix.IPV6_ADD_MEMBERSHIP, "joining a group tells the network its number"},
+	{unix.SOL_IPV6, unix.IPV6_JOIN_ANYCAST, "the same"},
+	{unix.SOL_IPV6, unix.MCAST_JOIN_GROUP, "the same"},
+	{unix.SOL_IPV6, unix.MCAST_JOIN_SOURCE_GROUP, "the same"},
+	{unix.SOL_IPV6, unix.MCAST_MSFILTER, "the same"},
+}
+
+func optionTests(n Needs) []Test {
+	if !n.Inet || n.Ask&AskConnect == 0 {
+		return nil
+	}
+	var t []Test
+	for _, o := range strayOptions {
+		t = append(t, Test{[]Match{is(1, o.level), is(2, o.option)}, denied})
+	}
+	return t
+}
