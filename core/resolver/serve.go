@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -122,6 +123,24 @@ func (r *Resolver) stream(c net.Conn) {
 			return
 		}
 	}
+}
+
+// ServeSockets serves a bound datagram socket and a listening stream socket, given by their descriptors, which it takes
+// over also where it fails. They may belong to another network namespace.
+func (r *Resolver) ServeSockets(packet, stream int) error {
+	udp, tcp := os.NewFile(uintptr(packet), "dns"), os.NewFile(uintptr(stream), "dns")
+	defer udp.Close()
+	defer tcp.Close()
+	c, err := net.FilePacketConn(udp)
+	if err != nil {
+		return fmt.Errorf("serve names by UDP: %w", err)
+	}
+	l, err := net.FileListener(tcp)
+	if err != nil {
+		c.Close()
+		return fmt.Errorf("serve names by TCP: %w", err)
+	}
+	return errors.Join(r.ServePacket(c), r.ServeStream(l))
 }
 
 // own has a service end with the resolver. It fails on one that is closed.
