@@ -33,7 +33,8 @@ SIX = _six()
 
 
 class Outside:
-    """``heard`` is what arrived, by the label of the listener: ``shut`` (no rule names it), ``open`` (one does), ``steal``.
+    """What begins with ``?`` is sent back. ``heard`` is what else arrived, by the label of the listener: ``shut`` (no rule
+    names it), ``open`` (one does), ``steal``.
 
     Everything is on this machine's loopback interface or a local path.
     """
@@ -47,6 +48,7 @@ class Outside:
         self.narrow = self.port("open", hosts={"127.0.0.1": "open", "127.0.0.2": "shut"})
         self.closed, self.door, self.granted_door = (self.reserved(hold) for hold in (True, False, False))
         self.steal = self.shared()
+        self.hole = self.full()
         for name, label in (("shut.sock", "shut"), ("shared/exposed.sock", "shut"), ("open.sock", "open")):
             self.local(str(folder / name), label)
         self.abstract = f"psb-{os.getpid()}-{os.urandom(6).hex()}"
@@ -135,6 +137,20 @@ class Outside:
             self._hear(udp.dup(), "steal")
             return tcp.getsockname()[1]
 
+    def full(self) -> int:
+        """A port where somebody listens whose queue is full, so that whoever connects is not answered."""
+        server = socket.socket()
+        server.bind(("127.0.0.1", self.reserved(False)))
+        server.listen(0)
+        self.made.append(server)
+        for _ in range(3):
+            one = socket.socket()
+            one.setblocking(False)
+            one.connect_ex(server.getsockname())
+            self.made.append(one)
+        port: int = server.getsockname()[1]
+        return port
+
     def local(self, path: str, label: str, datagram: bool = True) -> None:
         one = socket.socket(socket.AF_UNIX)
         one.bind(path)
@@ -168,7 +184,13 @@ class Outside:
                         data = one.recv(4096)
                     except OSError:
                         data = b""
-                    bytes_so_far += data
+                    if data.startswith(b"?"):
+                        one.setblocking(True)
+                        with contextlib.suppress(OSError):
+                            one.sendall(data)
+                        one.setblocking(False)
+                    else:
+                        bytes_so_far += data
                     if not data:
                         self.heard[label].append(bytes(bytes_so_far))
                         self.selector.unregister(one)
@@ -177,7 +199,11 @@ class Outside:
                 else:
                     with contextlib.suppress(OSError):
                         if one.type == socket.SOCK_DGRAM:
-                            self.heard[key.data].append(one.recv(4096))
+                            data, sender = one.recvfrom(4096)
+                            if data.startswith(b"?"):
+                                one.sendto(data, sender)
+                            else:
+                                self.heard[key.data].append(data)
                         else:
                             connection = one.accept()[0]
                             connection.setblocking(False)

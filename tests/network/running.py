@@ -29,7 +29,8 @@ net=ALLOW|*|::1|{open}|OUT
 net=ALLOW|*|0.0.0.0|{open}|OUT
 net=ALLOW|*|::|{open}|OUT
 net=ALLOW|*|127.0.0.1|{narrow}|OUT
-net=ALLOW|TCP|127.0.0.1|{closed}|OUT
+net=ALLOW|*|127.0.0.1|{closed}|OUT
+net=ALLOW|TCP|127.0.0.1|{hole}|OUT
 """
 #: And what that of the twins allows besides.
 TWIN_GRANTS = """\
@@ -44,7 +45,7 @@ import ctypes, os
 class Ground(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_char_p) for name in ('token', 'path', 'exposed', 'abstract')),
-        *((name, ctypes.c_int) for name in 'port open closed narrow door steal victim victim_fd tries'.split()),
+        *((name, ctypes.c_int) for name in 'port open closed narrow hole door steal victim victim_fd tries'.split()),
     ]
 library = ctypes.CDLL({library!r})
 os.environ['WAYS_PROGRAM'] = {program!r}
@@ -146,7 +147,7 @@ class Course:
                 values = (
                     *(str(folder / path).encode() for path in paths),
                     outside.abstract.encode(),
-                    *(port, outside.open, outside.closed, narrow, door, outside.steal, pid, descriptor, TRIES),
+                    *(port, outside.open, outside.closed, narrow, outside.hole, door, outside.steal, pid, descriptor, TRIES),
                 )
                 program = RUNNER.format(
                     library=str(folder / "native/ways.so"), program=str(folder / "program/ways"), names=[*names], values=values

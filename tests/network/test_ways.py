@@ -126,3 +126,26 @@ def test_what_a_rule_allows_works(course: Course, way: Way) -> None:
 def test_names_are_unique_and_enough() -> None:
     assert [name for name, count in Counter(way.name for way in WAYS).items() if count > 1] == []
     assert len(WAYS) >= 60
+
+
+MEANINGS = [
+    *("means_names", "means_options", "means_refused", "means_mistakes", "means_stream", "means_copies", "means_epoll"),
+    *("means_happy_eyeballs", "means_hole", "means_hole_interrupted", "means_datagrams", "means_datagram_to_nobody"),
+]
+
+
+@pytest.mark.parametrize(
+    ("course", "name"),
+    [
+        pytest.param((mode, who), name, id=f"{mode}-{who}-{name}", marks=worker(mode, who))
+        for mode in MODES
+        for who in WHO
+        for name in MEANINGS
+    ],
+    indirect=["course"],
+)
+def test_calls_mean_what_they_mean_bare(course: Course, courses: dict[tuple[str | None, str], Course], name: str) -> None:
+    bare = courses.setdefault((None, "own"), Course(None, course.build)).run(MEANINGS, "", twins=True)
+    assert bare.results[name] == 0 and bare.said[name].strip(), bare.of(name)
+    run = course.run(MEANINGS, "", twins=True)
+    assert run.said.get(name) == bare.said[name], run.of(name)

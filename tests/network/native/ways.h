@@ -31,6 +31,7 @@ struct ground { /* ways.py has the same */
   int open;             /* a port that a rule allows; somebody listens */
   int closed;           /* the same, and nobody listens */
   int narrow;           /* somebody listens on 127.0.0.1 and 127.0.0.2; a rule names 127.0.0.1 (twin: both) */
+  int hole;             /* a rule allows it, and whoever connects there waits for ever */
   int door;             /* a free port to bind (of the twin: a rule lets it be reached) */
   int steal;            /* a port that somebody outside holds with SO_REUSEPORT and SO_REUSEADDR */
   int victim;           /* a process of the same user outside */
