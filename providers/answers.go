@@ -2,19 +2,24 @@ package providers
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
+	"os"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/broker"
+	"github.com/pysandboxes/pysandboxes/core/resolver"
 	"github.com/pysandboxes/pysandboxes/providers/initproc"
 )
 
 // answer takes over the listener that init hands over, and serves it.
-func (p *Process) answer(listener int, cmd Command) error {
-	if p.answers != nil {
+func (p *Process) answer(listener int, cmd Command, door []int) error {
+	if p.answers != nil || (cmd.Boundary.Network != nil) != (door != nil) {
 		unix.Close(listener)
-		return errors.New("init sent a second listener")
+		closeAll(door)
+		return errors.New("init sent a second listener, or one without a network that it should have made")
 	}
 	boundary := cmd.Boundary
 	c := broker.Config{
@@ -31,6 +36,13 @@ func (p *Process) answer(listener int, cmd Command) error {
 	}
 	if boundary.Network != nil {
 		c.Mode = broker.Walled
+		var servers []int
+		c.Door, servers = doorOf(door, boundary.Network)
+		if err := serveNames(cmd.Resolver, servers); err != nil {
+			unix.Close(listener)
+			c.Door.Close()
+			return err
+		}
 	} else if cmd.LooksUp {
 		c.DNS = &broker.DNS{Servers: lookUpServers()}
 		if cmd.Resolver != nil {
@@ -40,6 +52,41 @@ func (p *Process) answer(listener int, cmd Command) error {
 	b, err := broker.Serve(c)
 	p.answers = b
 	return err
+}
+
+// serveNames has the resolver answer at the sockets that init has made, a datagram and a stream socket by turns. Without
+// one, nobody answers.
+func serveNames(r *resolver.Resolver, sockets []int) error {
+	var files []*os.File
+	for _, fd := range sockets {
+		files = append(files, os.NewFile(uintptr(fd), "name server"))
+	}
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	if r == nil {
+		return nil
+	}
+	for i, f := range files {
+		var err error
+		if i%2 == 0 {
+			var c net.PacketConn
+			if c, err = net.FilePacketConn(f); err == nil {
+				err = r.ServePacket(c)
+			}
+		} else {
+			var l net.Listener
+			if l, err = net.FileListener(f); err == nil {
+				err = r.ServeStream(l)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("serve names in the sandbox: %w", err)
+		}
+	}
+	return nil
 }
 
 // lookUpServers are those that the sandbox's programs ask.

@@ -32,6 +32,12 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	if probe = os.Getenv(probeVariable); probe != "" {
+		if os.Getenv(hostVariable) != "" {
+			if err := hostNetwork(); err != nil {
+				fmt.Fprintln(os.Stderr, "the network of the test:", err)
+				return 1
+			}
+		}
 		return m.Run()
 	}
 	dir, err := os.MkdirTemp("", "providers-test-")

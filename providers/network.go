@@ -3,6 +3,7 @@ package providers
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -10,9 +11,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/broker"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
+
+// NetworkOf reads the word by which a person chooses how network rules are held; "" leaves it open.
+func NetworkOf(word string) (Network, error) {
+	switch n := Network(word); n {
+	case "", Walled, Unwalled:
+		return n, nil
+	}
+	return "", fmt.Errorf("PYSANDBOXES_NETWORK=%s: there are %s and %s", word, Walled, Unwalled)
+}
 
 // resolvConf is where programs find their name servers (resolv.conf(5)).
 const resolvConf = "/etc/resolv.conf"
@@ -159,6 +170,11 @@ func inNetwork(cmd Command, how Network) Command {
 	b.Network = nil
 	if how == Walled {
 		b.Network = networkPlan()
+		b.Filter.UDP = true // where it goes is judged as it is sent
+		b.Filter.Ask |= seccomp.AskOutcome
+		if cmd.Serves {
+			b.Filter.Ask |= seccomp.AskServe
+		}
 	}
 	cmd.Boundary = &b
 	return cmd
@@ -179,4 +195,13 @@ func asked(b *plan.Boundary, how Network) seccomp.Ask {
 		ask |= seccomp.AskSend
 	}
 	return ask
+}
+
+// doorOf is what init has handed over, and the sockets of the name servers.
+func doorOf(fds []int, n *plan.Network) (*broker.Door, []int) {
+	d := &broker.Door{Datagrams: fds[plan.DoorDatagrams], Attempts: fds[plan.DoorAttempts], Raw: fds[plan.DoorRaw], Raw6: fds[plan.DoorRaw6]}
+	for _, a := range n.Addresses {
+		d.Own = append(d.Own, netip.MustParseAddr(a))
+	}
+	return d, fds[plan.DoorServers:]
 }

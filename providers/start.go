@@ -185,7 +185,9 @@ func (p *Process) handshake(control int, cmd Command) error {
 		case plan.Door:
 			door = append(door, fds...)
 		case plan.Listener:
-			if err := p.answer(fds[0], cmd); err != nil {
+			given := door
+			door = nil
+			if err := p.answer(fds[0], cmd, given); err != nil {
 				return err
 			}
 			if err := plan.Send(control, plan.Message{Kind: plan.Taken}); err != nil {

@@ -71,6 +71,8 @@ type Config struct {
 	Caps []int
 	// DNS is nil where port 53 is as any other.
 	DNS *DNS
+	// Door leads into a walled sandbox's network. Owned like Listener.
+	Door *Door
 	// Program is the process number of the sandbox's first process, 0 where it is not known.
 	Program int
 	// Confine puts the sandbox's rules of files on the calling thread, for what is done there by path. nil: such calls
@@ -101,17 +103,28 @@ type Broker struct {
 	bound   boundSockets
 	dns     []netip.AddrPort // where the resolver listens
 	place   *confined
+	walled  *walled // nil: unwalled
 }
 
 // Serve starts the service. It ends when the last process under the filter is gone, or by Stop; whatever ends it, the
 // listener is closed, and the kernel then refuses what comes.
 func Serve(c Config) (*Broker, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err == nil && (c.Mode == Walled) != (c.Door != nil) {
+		unix.Close(wake)
+		err = errors.New("a door is for a walled sandbox, which has no other way out")
+	}
 	if err != nil {
 		unix.Close(c.Listener)
+		if c.Door != nil {
+			c.Door.Close()
+		}
 		return nil, fmt.Errorf("broker: %w", err)
 	}
 	b := &Broker{config: c, wake: wake, own: c.OwnExec, done: make(chan struct{}), threads: threads{}, said: map[string]bool{}}
+	if c.Door != nil {
+		b.walled = newWalled(b, c.Door)
+	}
 	go b.serve()
 	return b, nil
 }
@@ -152,7 +165,7 @@ func (b *Broker) turn() bool {
 		{Fd: int32(b.wake), Events: unix.POLLIN},
 		{Fd: int32(b.waiting.poll()), Events: unix.POLLIN},
 	}
-	_, err := unix.Poll(fds[:], b.waiting.patience())
+	_, err := unix.Poll(fds[:], b.walled.patience(b.waiting.patience()))
 	switch {
 	case err == unix.EINTR:
 		return true
@@ -163,6 +176,7 @@ func (b *Broker) turn() bool {
 		b.look()
 	}
 	b.tick()
+	b.sweep()
 	if fds[0].Revents&unix.POLLIN != 0 {
 		n, err := seccomp.Receive(b.config.Listener)
 		if err == nil { // else given up by its caller
@@ -212,6 +226,8 @@ func (b *Broker) take(n seccomp.Notification) outcome {
 		return b.exec(n)
 	case unix.SYS_CONNECT:
 		return b.connect(n)
+	case unix.SYS_GETSOCKOPT, unix.SYS_GETPEERNAME:
+		return b.asked(n)
 	case unix.SYS_BIND:
 		return b.bind(n)
 	case unix.SYS_LISTEN:
@@ -234,6 +250,9 @@ func (b *Broker) close() {
 	b.closeFiles()
 	unix.Close(b.config.Listener) // first: what waits is refused from here on
 	b.waiting.close()
+	if b.walled != nil {
+		b.walled.close()
+	}
 	b.threads.close()
 	b.place.close()
 	unix.Close(b.wake)

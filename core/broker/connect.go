@@ -45,6 +45,9 @@ func (b *Broker) connectCopy(n seccomp.Notification, fd int, raw []byte) outcome
 	if e != 0 {
 		return failed(e)
 	}
+	if b.walled != nil {
+		return b.connectWalled(n, fd, f, t)
+	}
 	if !t.none {
 		if at, ours := b.redirect(f, t); ours {
 			t.raw = at
@@ -119,7 +122,11 @@ func sendDeadline(fd int) time.Time {
 
 // allows asks the judge about an internet address, and records a refusal.
 func (b *Broker) allows(n seccomp.Notification, op string, f socketFacts, t target) bool {
-	return b.judged(n, policy.NetQuestion{Op: op, Proto: f.word(), Host: t.asked.Addr().WithZone("").String(), Port: int(t.asked.Port())})
+	return b.judged(n, b.question(op, f, t))
+}
+
+func (b *Broker) question(op string, f socketFacts, t target) policy.NetQuestion {
+	return policy.NetQuestion{Op: op, Proto: f.word(), Host: t.asked.Addr().WithZone("").String(), Port: int(t.asked.Port())}
 }
 
 // judged asks the judge, and records a refusal.

@@ -57,6 +57,9 @@ func (s *sending) prepareInet(r *request) unix.Errno {
 		return e
 	}
 	s.name = t.raw
+	if s.b.walled != nil {
+		return 0 // judged as it leaves
+	}
 	if at, ours := s.b.redirect(s.facts, t); ours {
 		s.name = at
 	} else if !s.b.allows(s.n, "sendto", s.facts, t) {

@@ -118,6 +118,8 @@ func (b *Broker) look() {
 	for _, e := range events[:n] {
 		if p := b.waiting.calls[int(e.Fd)]; p != nil {
 			b.retry(p)
+		} else {
+			b.hostReady(int(e.Fd))
 		}
 	}
 }

@@ -48,6 +48,9 @@ func (b *Broker) bind(n seccomp.Notification) outcome {
 		if e != 0 {
 			return failed(e)
 		}
+		if b.walled != nil {
+			return b.bindWalled(n, fd, f, t)
+		}
 		if !b.mayBind(n, f, t) {
 			return failed(unix.EACCES)
 		}
@@ -97,6 +100,9 @@ func (b *Broker) mayBind(n seccomp.Notification, f socketFacts, t target) bool {
 // listen is judged by the address that the socket has. Without one the kernel gives it a port, on all addresses.
 func (b *Broker) listen(n seccomp.Notification) outcome {
 	return b.onCopy(n, func(fd int, f socketFacts, _ []byte) outcome {
+		if f.inet() && b.walled != nil {
+			return b.listenWalled(n, fd, f)
+		}
 		if f.inet() {
 			at, e := boundTo(fd)
 			if e != 0 {

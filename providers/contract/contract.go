@@ -99,6 +99,8 @@ type Command struct {
 
 	// Network says how the boundary holds network rules; "" where there are none.
 	Network Network
+	// Serves: some rule lets the sandbox be reached from outside.
+	Serves bool
 }
 
 // Provider is one way to put a kernel boundary around a child.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/providers/internal/rtnl"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
 
@@ -66,16 +67,16 @@ func parseAll(texts []string) ([]netip.Addr, error) {
 
 // devices sets up lo and the routes.
 func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
-	link, err := openNetlink()
+	link, err := rtnl.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer link.close()
-	if err := link.up(loopback); err != nil {
+	defer link.Close()
+	if err := link.Up(rtnl.Loopback); err != nil {
 		return nil, fmt.Errorf("switch the loopback device on: %w", err)
 	}
 	for _, a := range own {
-		if err := link.address(a); err != nil {
+		if err := link.Address(a); err != nil {
 			if a.Is6() {
 				notes = append(notes, fmt.Sprintf("the sandbox's own network has no IPv6: %v", err))
 				continue
@@ -87,7 +88,7 @@ func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := link.outward(loopback, source); err != nil {
+	if err := link.Outward(rtnl.Loopback, source); err != nil {
 		return nil, fmt.Errorf("route to the supervisor: %w", err)
 	}
 	if n.Source6 == "" {
@@ -98,9 +99,9 @@ func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	index, err := link.pair("out0", "out1")
+	index, err := link.Pair("out0", "out1")
 	if err == nil {
-		err = link.outward(uint32(index), source)
+		err = link.Outward(uint32(index), source)
 	}
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("datagrams over IPv6 do not leave the sandbox: %v", err))
@@ -110,16 +111,18 @@ func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
 
 // makeDoor makes the sockets in the order of plan.Door…. What was made is returned with an error too.
 func makeDoor(own, servers []netip.Addr) (fds []int, err error) {
-	packet, err := packetSocket(own)
-	if err != nil {
-		return nil, err
+	for _, filter := range [][]bpf.Instruction{datagramFilter(own), attemptFilter(own)} {
+		fd, err := packetSocket(filter)
+		if err != nil {
+			return fds, err
+		}
+		fds = append(fds, fd)
 	}
-	fds = append(fds, packet)
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
 		// IPPROTO_RAW: whoever sends writes the header of the network layer too.
 		fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW)
 		if errors.Is(err, unix.EAFNOSUPPORT) && family == unix.AF_INET6 {
-			fd, err = unix.Dup(packet) // a kernel without IPv6: never used
+			fd, err = unix.Dup(fds[0]) // a kernel without IPv6: never used
 		}
 		if err != nil {
 			return fds, fmt.Errorf("raw socket: %w", err)
@@ -161,14 +164,13 @@ func serverSocket(a netip.Addr, kind int) (int, error) {
 	return fd, nil
 }
 
-// packetSocket sees what processes inside send to addresses outside: datagrams, and the first packet of a TCP
-// connection. The filter stands before the socket hears anything.
-func packetSocket(own []netip.Addr) (int, error) {
+// packetSocket sees what a filter passes. The filter stands before the socket hears anything.
+func packetSocket(filter []bpf.Instruction) (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, fmt.Errorf("packet socket: %w", err)
 	}
-	raw, err := bpf.Assemble(outwardFilter(own))
+	raw, err := bpf.Assemble(filter)
 	if err == nil {
 		code := make([]unix.SockFilter, len(raw))
 		for i, r := range raw {
@@ -192,42 +194,57 @@ func networkOrder(v uint16) uint16 {
 	return *(*uint16)(unsafe.Pointer(&b[0]))
 }
 
-// outwardFilter passes, of what is sent from here, datagrams (UDP) and IPv4 connection attempts (TCP with SYN alone) to
-// other addresses than 127.0.0.0/8 and the own ones. It sees packets from the network header on. IPv6 addresses of
-// its own are left to whoever reads: they are long.
-func outwardFilter(own []netip.Addr) []bpf.Instruction {
-	pass, refuse := bpf.RetConstant{Val: 1 << 18}, bpf.RetConstant{Val: 0}
-	must := func(v uint32) []bpf.Instruction {
-		return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: 1}, refuse}
-	}
-	mustNot := func(v uint32) []bpf.Instruction {
-		return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipFalse: 1}, refuse}
-	}
-	four := []bpf.Instruction{bpf.LoadAbsolute{Off: 16, Size: 1}} // destination
-	four = append(four, mustNot(127)...)
-	four = append(four, bpf.LoadAbsolute{Off: 16, Size: 4})
-	for _, a := range own {
-		if a.Is4() {
-			b := a.As4()
-			four = append(four, mustNot(binary.BigEndian.Uint32(b[:]))...)
-		}
-	}
-	four = append(four, bpf.LoadAbsolute{Off: 6, Size: 2}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0x1fff}) // fragment offset
-	four = append(four, must(0)...)
-	four = append(four, bpf.LoadAbsolute{Off: 9, Size: 1}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipFalse: 1}, pass)
-	four = append(four, must(unix.IPPROTO_TCP)...)
-	four = append(four, bpf.LoadMemShift{Off: 0}, bpf.LoadIndirect{Off: 13, Size: 1}, // flags behind the options
-		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: tcpACK | tcpSYN})
-	four = append(append(four, must(tcpSYN)...), pass)
+// The filters see packets from the network header on, and pass, of what is sent from here, that to other addresses than
+// 127.0.0.0/8 and the own ones. IPv6 addresses of its own are left to whoever reads: they are long.
 
+var (
+	pass   = bpf.RetConstant{Val: 1 << 18}
+	refuse = bpf.RetConstant{Val: 0}
+)
+
+func must(v uint32) []bpf.Instruction {
+	return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: 1}, refuse}
+}
+
+func mustNot(v uint32) []bpf.Instruction {
+	return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipFalse: 1}, refuse}
+}
+
+// datagramFilter passes datagrams.
+func datagramFilter(own []netip.Addr) []bpf.Instruction {
+	four := append(append(outwardIPv4(own, unix.IPPROTO_UDP), pass), refuse)
 	six := append([]bpf.Instruction{bpf.LoadAbsolute{Off: 6, Size: 1}}, must(unix.IPPROTO_UDP)...) // next header
 	six = append(six, pass)
-
 	code := append([]bpf.Instruction{bpf.LoadExtension{Num: bpf.ExtType}}, must(unix.PACKET_OUTGOING)...)
 	code = append(code, bpf.LoadExtension{Num: bpf.ExtProto},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipFalse: 1}, bpf.Jump{Skip: uint32(2 + len(four))})
 	code = append(code, must(unix.ETH_P_IP)...)
 	return append(append(code, four...), six...)
+}
+
+// attemptFilter passes the first packet of a TCP connection over IPv4: SYN without ACK.
+func attemptFilter(own []netip.Addr) []bpf.Instruction {
+	code := append([]bpf.Instruction{bpf.LoadExtension{Num: bpf.ExtType}}, must(unix.PACKET_OUTGOING)...)
+	code = append(append(code, bpf.LoadExtension{Num: bpf.ExtProto}), must(unix.ETH_P_IP)...)
+	code = append(code, outwardIPv4(own, unix.IPPROTO_TCP)...)
+	code = append(code, bpf.LoadMemShift{Off: 0}, bpf.LoadIndirect{Off: 13, Size: 1}, // flags, behind the options
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: tcpACK | tcpSYN})
+	return append(append(code, must(tcpSYN)...), pass)
+}
+
+// outwardIPv4 lets whole packets of a protocol through, that go outside.
+func outwardIPv4(own []netip.Addr, protocol uint32) []bpf.Instruction {
+	code := append([]bpf.Instruction{bpf.LoadAbsolute{Off: 9, Size: 1}}, must(protocol)...)
+	code = append(append(code, bpf.LoadAbsolute{Off: 16, Size: 1}), mustNot(127)...) // destination
+	code = append(code, bpf.LoadAbsolute{Off: 16, Size: 4})
+	for _, a := range own {
+		if a.Is4() {
+			b := a.As4()
+			code = append(code, mustNot(binary.BigEndian.Uint32(b[:]))...)
+		}
+	}
+	code = append(code, bpf.LoadAbsolute{Off: 6, Size: 2}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0x1fff}) // fragment offset
+	return append(code, must(0)...)
 }
 
 // Flags of a TCP header.

@@ -104,17 +104,21 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 		Files:   pol,
 		Gaps:    p.Gaps(pol),
 		Judge:   pol,
-		Network: networkOf(pol),
+		Network: networkOf(pol, c.Network),
+		Serves:  pol.Serves(),
 		LooksUp: pol.LooksUpNames(),
 	}, nil
 }
 
 // networkOf says how network rules are held, where there are any.
-func networkOf(pol *policy.Policy) contract.Network {
-	if !pol.NetNeeded() {
+func networkOf(pol *policy.Policy, wished contract.Network) contract.Network {
+	switch {
+	case !pol.NetNeeded():
 		return ""
+	case wished == "":
+		return contract.Unwalled
 	}
-	return contract.Unwalled
+	return wished
 }
 
 // Gaps lists what of this policy is not held.

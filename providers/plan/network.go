@@ -21,9 +21,10 @@ type Network struct {
 // The order of the descriptors that come with a Door message: those named here, then for each of Network.Servers a
 // bound datagram socket and a listening stream socket.
 const (
-	DoorPacket = iota // sees what is sent to addresses outside (packet(7))
-	DoorRaw           // answers in their name, IPv4 (raw(7), with headers)
-	DoorRaw6          // the same for IPv6
+	DoorDatagrams = iota // sees datagrams to addresses outside (packet(7))
+	DoorAttempts         // sees the first packets of TCP connections there
+	DoorRaw              // answers in their name, IPv4 (raw(7), with headers)
+	DoorRaw6             // the same for IPv6
 	DoorServers
 )
 

@@ -44,4 +44,7 @@ const (
 	// AskSend: sendto with an address, sendmsg and sendmmsg. Needed where a datagram socket could be told to send
 	// elsewhere; the latter two cannot be told by a filter from sends without an address.
 	AskSend
+	// AskOutcome: what became of a connection (getsockopt of SO_ERROR, getpeername), where a socket of the supervisor's
+	// may take the place of the program's.
+	AskOutcome
 )

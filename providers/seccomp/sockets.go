@@ -30,6 +30,8 @@ func socketRules(n Needs) []Rule {
 		{Call: Call{unix.SYS_SENDTO, "sendto"}, Why: "with an address it reaches that address", Tests: sendtoTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_SENDMSG, "sendmsg"}, Why: "its address is in memory", Tests: fastOpenTests(2, n), Verdict: ask(AskSend)},
 		{Call: Call{unix.SYS_SENDMMSG, "sendmmsg"}, Why: "its addresses are in memory", Tests: fastOpenTests(3, n), Verdict: ask(AskSend)},
+		{Call: Call{unix.SYS_GETSOCKOPT, "getsockopt"}, Why: "the outcome of a connection that was not waited for", Tests: outcomeTests(n), Verdict: Allow},
+		{Call: Call{unix.SYS_GETPEERNAME, "getpeername"}, Why: "asks for the same", Verdict: ask(AskOutcome)},
 		{Call: Call{unix.SYS_SETSOCKOPT, "setsockopt"}, Why: "options that send a packet elsewhere than its address says, or tell others of oneself", Tests: optionTests(n), Verdict: Allow},
 	}
 }
@@ -125,4 +127,12 @@ func optionTests(n Needs) []Test {
 		t = append(t, Test{[]Match{is(1, o.level), is(2, o.option)}, denied})
 	}
 	return t
+}
+
+// outcomeTests put the question for a connection's outcome to the supervisor.
+func outcomeTests(n Needs) []Test {
+	if n.Ask&AskOutcome == 0 {
+		return nil
+	}
+	return []Test{{[]Match{is(1, unix.SOL_SOCKET), is(2, unix.SO_ERROR)}, Notify}}
 }

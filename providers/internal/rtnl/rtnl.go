@@ -1,6 +1,7 @@
 //go:build linux && (amd64 || arm64)
 
-package initproc
+// Package rtnl sets up the devices of a network namespace: the few requests of rtnetlink(7) that init needs.
+package rtnl
 
 import (
 	"encoding/binary"
@@ -11,21 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netlink is a route socket (rtnetlink(7)) of the network namespace in which it was opened.
-type netlink struct {
+// Socket is a route socket of the network namespace in which it was opened.
+type Socket struct {
 	fd  int
 	seq uint32
 }
 
-func openNetlink() (*netlink, error) {
+// Open makes one in the network namespace of the calling thread.
+func Open() (*Socket, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("netlink: %w", err)
 	}
-	return &netlink{fd: fd}, nil
+	return &Socket{fd: fd}, nil
 }
 
-func (n *netlink) close() { unix.Close(n.fd) }
+// Close closes it.
+func (n *Socket) Close() { unix.Close(n.fd) }
 
 // attribute is one struct rtattr.
 type attribute struct {
@@ -55,7 +58,7 @@ func encode(attributes ...attribute) []byte {
 }
 
 // do sends one request and waits for its acknowledgement.
-func (n *netlink) do(kind, flags uint16, body []byte, attributes ...attribute) error {
+func (n *Socket) do(kind, flags uint16, body []byte, attributes ...attribute) error {
 	n.seq++
 	payload := append(append([]byte(nil), body...), encode(attributes...)...)
 	header := unix.NlMsghdr{Len: uint32(unix.SizeofNlMsghdr + len(payload)), Type: kind,
@@ -87,18 +90,18 @@ func (n *netlink) do(kind, flags uint16, body []byte, attributes ...attribute) e
 	}
 }
 
-// loopback is the number of lo in every network namespace.
-const loopback = 1
+// Loopback is the number of lo in every network namespace.
+const Loopback = 1
 
-// up switches a device on.
-func (n *netlink) up(index int32) error {
+// Up switches a device on.
+func (n *Socket) Up(index int32) error {
 	link := unix.IfInfomsg{Index: index, Flags: unix.IFF_UP, Change: unix.IFF_UP}
 	return n.do(unix.RTM_NEWLINK, 0, structure(&link))
 }
 
-// address puts one address on the loopback device, for itself alone. One that is there already is no error.
-func (n *netlink) address(a netip.Addr) error {
-	header := unix.IfAddrmsg{Family: unix.AF_INET, Prefixlen: uint8(a.BitLen()), Index: loopback}
+// Address puts one address on the loopback device, for itself alone. One that is there already is no error.
+func (n *Socket) Address(a netip.Addr) error {
+	header := unix.IfAddrmsg{Family: unix.AF_INET, Prefixlen: uint8(a.BitLen()), Index: Loopback}
 	if a.Is6() {
 		header.Family, header.Flags = unix.AF_INET6, unix.IFA_F_NODAD
 	}
@@ -110,8 +113,8 @@ func (n *netlink) address(a netip.Addr) error {
 	return err
 }
 
-// outward sends everything that is not local to a device.
-func (n *netlink) outward(index uint32, source netip.Addr) error {
+// Outward sends everything that is not local to a device.
+func (n *Socket) Outward(index uint32, source netip.Addr) error {
 	route := unix.RtMsg{Family: unix.AF_INET, Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC,
 		Scope: unix.RT_SCOPE_LINK, Type: unix.RTN_UNICAST}
 	if source.Is6() {
@@ -121,8 +124,8 @@ func (n *netlink) outward(index uint32, source netip.Addr) error {
 		attribute{unix.RTA_OIF, number32(index)}, attribute{unix.RTA_PREFSRC, source.AsSlice()})
 }
 
-// pair makes a pair of connected devices without address resolution and gives the number of the first.
-func (n *netlink) pair(first, second string) (int32, error) {
+// Pair makes a pair of connected devices without address resolution and gives the number of the first.
+func (n *Socket) Pair(first, second string) (int32, error) {
 	const infoKind, infoData, vethPeer = 1, 2, 1 // linux/if_link.h, linux/veth.h
 	name := func(s string) attribute { return attribute{unix.IFLA_IFNAME, append([]byte(s), 0)} }
 	link := unix.IfInfomsg{Flags: unix.IFF_UP | unix.IFF_NOARP, Change: unix.IFF_UP | unix.IFF_NOARP}
@@ -138,16 +141,16 @@ func (n *netlink) pair(first, second string) (int32, error) {
 	}
 	other, err := n.index(second)
 	if err == nil {
-		err = n.up(other)
+		err = n.Up(other)
 	}
 	if err == nil {
-		err = n.up(index)
+		err = n.Up(index)
 	}
 	return index, err
 }
 
 // index asks for the number of a device by its name (netdevice(7)).
-func (n *netlink) index(name string) (int32, error) {
+func (n *Socket) index(name string) (int32, error) {
 	request, err := unix.NewIfreq(name)
 	if err != nil {
 		return 0, err
