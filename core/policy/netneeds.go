@@ -1,7 +1,9 @@
 package policy
 
 // LooksUpNames tells that some rule allows names to be looked up.
-func (p *Policy) LooksUpNames() bool { return len(p.net.allow.any) > 0 || len(p.net.allow.names) > 0 }
+func (p *Policy) LooksUpNames() bool {
+	return len(p.net.allow.any) > 0 || len(p.net.allow.names) > 0 || len(p.net.allow.domains) > 0
+}
 
 // UDPNeeded tells that datagram sockets of the internet have to exist: a rule allows UDP, or names are looked up.
 func (p *Policy) UDPNeeded() bool {

@@ -29,6 +29,6 @@ func TestDomainsNeedAProviderThatSeesLookUps(t *testing.T) {
 	for _, rule := range []string{"ALLOW|TCP|*.example.com|443|OUT", "DENY|TCP|*.example.com|443|OUT"} {
 		err := RefuseDomains(compiled(t, rule), "subprocess")
 		require.ErrorContains(t, err, "names below example.com can only be held where names are mediated live")
-		assert.ErrorContains(t, err, "Name the hosts one by one")
+		assert.ErrorContains(t, err, "os-sandbox=subprocess does not (os-sandbox=landlock does)\nName the hosts one by one")
 	}
 }

@@ -62,9 +62,6 @@ func (Provider) Holds() contract.Holds {
 
 // Prepare writes the plan. It refuses what it would have to drop: a DEST, and an ignore rule inside an exposed tree.
 func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Command, error) {
-	if err := contract.RefuseDomains(pol, p.Name()); err != nil {
-		return contract.Command{}, err
-	}
 	if err := contract.RefuseMoved(pol, p.Name()); err != nil {
 		return contract.Command{}, err
 	}
