@@ -15,7 +15,9 @@ require (
 	github.com/gonuts/flag v0.1.0 // indirect
 	github.com/landlock-lsm/go-landlock v0.11.2 // indirect
 	github.com/miekg/dns v1.1.73 // indirect
+	github.com/moby/profiles/seccomp v0.3.0 // indirect
 	github.com/nlpodyssey/gopickle v0.2.0 // indirect
+	github.com/opencontainers/runtime-spec v1.2.1 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect

@@ -275,6 +275,9 @@ func (c *Child) Notices() []string {
 	return append(append([]string(nil), c.plan.notices...), c.process.Notes()...)
 }
 
+// Notes are what the start itself found, besides the plan's notices.
+func (c *Child) Notes() []string { return c.process.Notes() }
+
 // Done is closed when the child has ended and everything that it sent was read.
 func (c *Child) Done() <-chan struct{} { return c.done }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -30,7 +31,7 @@ var probes = []struct {
 	{"landlock", "files by path, without a privilege (landlock provider)", landlock},
 	{"seccomp filters", "which system calls a sandbox may make", seccompAction(unix.SECCOMP_RET_KILL_PROCESS, "filters")},
 	{"seccomp notifications", "starting programs is decided by the supervisor", seccompAction(unix.SECCOMP_RET_USER_NOTIF, "user_notif")},
-	{"user namespaces", "namespace providers without a privilege", userNamespaces},
+	{"user namespaces", "a network of the sandbox's own, and namespace providers, without a privilege", userNamespaces},
 	{"pidfd_getfd", "the supervisor acts on a sandbox's own sockets; containers often refuse it", pidfdGetfd},
 	{"cgroup v2", "limit-memory and limit-processes hold the whole sandbox; without it limit-memory holds each process by itself and misses shared memory, limit-processes counts the user's other processes and spares root", cgroup},
 	{"kvm", "a fast microVM (qemu provider)", device("/dev/kvm")},
@@ -79,7 +80,7 @@ func seccompAction(action uint32, found string) func() (bool, string) {
 	}
 }
 
-// userNamespaces reads the three switches that distributions have for them.
+// userNamespaces reads the three switches that distributions have for them, and tries.
 func userNamespaces() (bool, string) {
 	for _, s := range []struct{ path, closed, why string }{
 		{"/proc/sys/user/max_user_namespaces", "0", "none may be made (user.max_user_namespaces=0)"},
@@ -90,10 +91,19 @@ func userNamespaces() (bool, string) {
 			return false, s.why
 		}
 	}
-	if _, err := os.Stat("/proc/self/ns/user"); err != nil {
-		return false, "this kernel has none"
+	// A program that is not there is started in new namespaces: what fails then is the exec, or making them. A container's
+	// filter and AppArmor refuse the latter.
+	pid, err := syscall.ForkExec("/nonexistent/program", nil, &syscall.ProcAttr{
+		Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET},
+	})
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return true, "permitted"
+	case err != nil:
+		return false, err.Error()
 	}
-	return true, "by the kernel's settings"
+	_, _ = syscall.Wait4(pid, nil, 0, nil)
+	return true, "permitted"
 }
 
 // pidfdGetfd copies one of this process's own descriptors.

@@ -24,13 +24,21 @@ const (
 // caller is the thread that waits for its call.
 type caller struct{ thread int }
 
-// memory copies the caller's.
-func (c *caller) memory(address uint64, into []byte) bool {
+// memory copies the caller's. EACCES: this process may not look there at all.
+func (c *caller) memory(address uint64, into []byte) unix.Errno {
 	local := []unix.Iovec{{Base: &into[0]}}
 	local[0].SetLen(len(into))
 	n, err := unix.ProcessVMReadv(c.thread, local, []unix.RemoteIovec{{Base: uintptr(address), Len: len(into)}}, 0)
-	return err == nil && n == len(into)
+	switch {
+	case err == nil && n == len(into):
+		return 0
+	case err == nil, err == unix.EFAULT:
+		return unix.EFAULT
+	}
+	return unix.EACCES
 }
+
+func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
 // text copies a string that ends with NUL, in steps that end at page borders: it may lie just before unmapped memory.
 func (c *caller) text(address uint64, most int) (string, unix.Errno) {
@@ -39,8 +47,8 @@ func (c *caller) text(address uint64, most int) (string, unix.Errno) {
 	for len(buf) <= most {
 		at := address + uint64(len(buf))
 		step := make([]byte, min(page-at%page, 256))
-		if !c.memory(at, step) {
-			return "", unix.EFAULT
+		if e := c.memory(at, step); e != 0 {
+			return "", e
 		}
 		if i := bytes.IndexByte(step, 0); i >= 0 {
 			buf = append(buf, step[:i]...)
@@ -124,7 +132,7 @@ func opened(fd int, err error) (int, unix.Errno) {
 	if err == nil {
 		return fd, 0
 	}
-	if e, ok := err.(unix.Errno); ok {
+	if e, ok := err.(unix.Errno); ok && e != unix.ENOSYS { // no openat2: a container's older filter
 		return -1, e
 	}
 	return -1, unix.EACCES

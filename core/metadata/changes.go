@@ -31,8 +31,8 @@ func times(arg, n int, one func(a, b uint64) (unix.Timespec, bool)) func(*caller
 		var set *[2]unix.Timespec
 		if args[arg] != 0 {
 			data := make([]byte, 2*n)
-			if !c.memory(args[arg], data) {
-				return nil, unix.EFAULT
+			if e := c.memory(args[arg], data); e != 0 {
+				return nil, e
 			}
 			set = &[2]unix.Timespec{}
 			for i := range set {
@@ -78,8 +78,10 @@ func attribute(arg int) func(*caller, []uint64) (change, unix.Errno) {
 			return nil, unix.E2BIG
 		}
 		value := make([]byte, args[arg+2])
-		if len(value) > 0 && !c.memory(args[arg+1], value) {
-			return nil, unix.EFAULT
+		if len(value) > 0 {
+			if e := c.memory(args[arg+1], value); e != 0 {
+				return nil, e
+			}
 		}
 		flags := int(int32(args[arg+3]))
 		return func(fd int) error { return unix.Setxattr(magic(fd), name, value, flags) }, 0

@@ -102,6 +102,9 @@ func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, exitStart, err)
 	}
+	for _, note := range c.Notes() {
+		fmt.Fprintf(stderr, "python-sb: %s\n", note)
+	}
 	accompany(c, signals, adopted)
 	status, err := c.Wait()
 	if left := adopted.End(); len(left) > 0 {
@@ -153,6 +156,18 @@ func command(argv0 string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// binary is this program's file. Where /proc does not say it, it is what it was started by, links followed.
+func binary() (string, error) {
+	path, err := os.Executable()
+	if err == nil {
+		return path, nil
+	}
+	if path, e := command(os.Args[0]); e == nil {
+		return filepath.EvalSymlinks(path)
+	}
+	return "", err
+}
+
 // find looks for the interpreter from the command's path, then from where the binary itself lies: `python -m
 // pysandboxes.python_sb` starts the binary by a name beside the interpreter that it wants.
 func find(self string) (string, error) {
@@ -160,11 +175,11 @@ func find(self string) (string, error) {
 	if err == nil {
 		return exe, nil
 	}
-	binary, binErr := os.Executable()
-	if binErr != nil || binary == self {
+	own, err2 := binary()
+	if err2 != nil || own == self {
 		return "", err
 	}
-	if exe, again := interpreter.Find(binary); again == nil {
+	if exe, again := interpreter.Find(own); again == nil {
 		return exe, nil
 	}
 	return "", err
@@ -188,7 +203,7 @@ func specOf(args *Arguments, in *interpreter.Interpreter, env map[string]string)
 	if err != nil {
 		return daemon.Spec{}, err
 	}
-	init, err := os.Executable()
+	init, err := binary()
 	if err != nil {
 		return daemon.Spec{}, fmt.Errorf("finding this binary: %w", err)
 	}

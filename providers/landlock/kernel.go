@@ -2,9 +2,12 @@ package landlock
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/core/metadata"
 )
 
 // newestABI bounds what is made of the kernel's Landlock, so that tests can be an older kernel: they build a program
@@ -62,3 +65,16 @@ func degraded(abi int) []string {
 
 // stated is the first ABI whose lack only the doctor tells: no distribution has it yet.
 const stated = 9
+
+// missing is what this machine, or the container around us, keeps from the supervisor, and what does not work for that. Each is
+// refused then, or does less: nothing is let through.
+func missing() []string {
+	var out []string
+	if err := metadata.Probe(); err != nil {
+		out = append(out, err.Error()+": changes of mode, owner, times and attributes are refused")
+	}
+	if _, err := os.Stat("/proc/self/task"); err != nil {
+		out = append(out, "there is no /proc here: processes that a program leaves behind are not found")
+	}
+	return out
+}

@@ -51,6 +51,7 @@ func (p Provider) Probe() contract.Report {
 			r.Gaps = append(r.Gaps, g.text)
 		}
 	}
+	r.Gaps = append(r.Gaps, missing()...)
 	return r
 }
 
@@ -124,7 +125,7 @@ func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 	held, _ := ignored(pol) // an error is Prepare's to report
 	gaps = append(gaps, held...)
 	abi, _ := ABI() // an unusable kernel is Probe's to report
-	for _, text := range degraded(abi) {
+	for _, text := range append(degraded(abi), missing()...) {
 		gaps = append(gaps, contract.Gap{Text: text})
 	}
 	for _, e := range pol.Exposures() {
