@@ -1,0 +1,168 @@
+"""Rules by name, for native code and Python alike, on a machine whose names and servers are the test's (``zone.py``)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from complete_mode import Place
+
+MODES = ("walled", "unwalled")
+RULES = """\
+python-import=*
+python-api=ALLOW:native, ALLOW:threads
+net=ALLOW|TCP|*.example.com|8443|OUT
+net=ALLOW|TCP|db|8443|OUT
+net=ALLOW|TCP|moves.example.org|8443|OUT
+"""
+LOOKUP = Path(__file__).parents[2] / "core/resolver/testdata/lookup.c"
+
+#: What asks: a function that gives the addresses of a name, or raises. ``reach(address, port)`` is the C library's connect.
+PROGRAM = """\
+import ctypes, errno, json, socket, struct, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+
+class Info(ctypes.Structure):
+    pass
+Info._fields_ = [*((n, ctypes.c_int) for n in ('flags', 'family', 'kind', 'proto')), ('size', ctypes.c_uint),
+                 ('at', ctypes.c_void_p), ('name', ctypes.c_char_p), ('next', ctypes.POINTER(Info))]
+
+def native(name):
+    found, head = [], ctypes.POINTER(Info)()
+    code = libc.getaddrinfo(name.encode(), None, ctypes.byref(Info(0, socket.AF_INET, 1, 0)), ctypes.byref(head))
+    if code:
+        raise LookupError(code)
+    while head:
+        found.append(socket.inet_ntoa(ctypes.string_at(head.contents.at + 4, 4)))
+        head = head.contents.next
+    return found
+
+def python(name):
+    return [at[0] for *_, at in socket.getaddrinfo(name, 8443, socket.AF_INET, socket.SOCK_STREAM)]
+
+def ares(name):
+    import pycares, threading
+    done, out = threading.Event(), []
+    channel = pycares.Channel(timeout=3, tries=2)
+    channel.getaddrinfo(name, None, family=socket.AF_INET, type=socket.SOCK_STREAM,
+                        callback=lambda result, error: (out.extend((result, error)), done.set()))
+    if not done.wait(20) or out[1] is not None:
+        raise LookupError(out)
+    return [a.decode() if isinstance(a, bytes) else a for a in (node.addr[0] for node in out[0].nodes)]
+
+def reach(address, port):
+    fd = libc.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
+    at = struct.pack('=H', socket.AF_INET) + struct.pack('!H4s8x', port, socket.inet_aton(address))
+    if libc.connect(fd, at, len(at)):
+        why = errno.errorcode[ctypes.get_errno()]
+        libc.close(fd)
+        return why
+    with socket.socket(fileno=fd) as made:
+        return made.recv(100).decode()
+
+def said(act, *arguments):
+    try:
+        return act(*arguments)
+    except Exception as error:
+        return type(error).__name__
+
+look, out = globals()[sys.argv[1]], {}
+out['before'] = reach('93.184.216.34', 8443)
+for name in ('www.example.com', 'deep.down.example.com', 'WWW.Example.COM', 'db', 'gone.example.com', 'trap.example.com',
+             'cloud.example.com', 's3cret.evil.test', 'example.com'):
+    out[name] = said(look, name)
+out['after'] = reach('93.184.216.34', 8443)
+out['another port'] = reach('93.184.216.34', 9000)
+out['of db'] = reach('198.51.100.7', 8443)
+out['inside'] = reach('10.0.0.5', 8443)
+out['the cloud'] = reach('169.254.169.254', 8443)
+out['moves'] = [reach(at, 8443) for at in look('moves.example.org')]
+print(json.dumps(out))
+"""
+
+
+def run(place: Place, *command: str | Path) -> tuple[str, list[str], str]:
+    """What a command prints on that machine, the names that left it, and its errors."""
+    zone = Path(__file__).parent / "zone.py"
+    inside = [sys.executable, zone, place.folder, *command]
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--net", "--mount", *inside],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=place.folder,
+        env=place.environ(),
+    )
+    if not done.stdout and ("unshare" in done.stderr or "mount" in done.stderr):
+        pytest.skip(f"no namespaces can be made here: {done.stderr.strip()}")
+    *out, names = done.stdout.splitlines() or [""]
+    assert names.startswith("["), done.stdout + done.stderr
+    return "\n".join(out), json.loads(names), done.stderr
+
+
+@pytest.fixture
+def arranged(place: Place) -> Place:
+    if not shutil.which("unshare"):
+        pytest.skip("there is no unshare(1)")
+    place.file("ask.py", PROGRAM)
+    place.provider = "landlock"
+    return place
+
+
+REFUSED = {"native": "LookupError", "ares": "LookupError", "python": "gaierror"}
+
+
+def test_negative_control(arranged: Place) -> None:
+    out, names, errors = run(arranged, arranged.bin / "python", "ask.py", "native")
+    met = json.loads(out)
+    assert met["before"] == "93.184.216.34 8443", errors
+    assert met["trap.example.com"] == ["10.0.0.5"]
+    assert met["inside"] == "10.0.0.5 8443"
+    assert met["another port"] == "93.184.216.34 9000"
+    assert "s3cret.evil.test" in names
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("way", ["native", "python", "ares"])
+def test_what_a_name_gave_is_reachable_by_its_rules(arranged: Place, mode: str, way: str) -> None:
+    if way == "ares":
+        pytest.importorskip("pycares")
+        if mode == "unwalled":
+            pytest.xfail("c-ares takes no answer that comes from another address than it asked")
+    arranged.environment["PYSANDBOXES_NETWORK"] = mode
+    arranged.profile(RULES)
+    out, names, errors = run(arranged, *arranged.command("ask.py", way))
+    met = json.loads(out)
+    refused = {"ECONNREFUSED", "EACCES"}
+    assert met["before"] in refused, "nobody has looked the name up yet"
+    assert met["www.example.com"] == met["WWW.Example.COM"] == ["93.184.216.34"], (met, errors)
+    assert met["deep.down.example.com"] == ["93.184.216.35"]
+    assert met["db"] == ["198.51.100.7"], "by a search domain"
+    assert met["after"] == "93.184.216.34 8443"
+    assert met["of db"] == "198.51.100.7 8443"
+    assert {met["another port"], met["inside"], met["the cloud"]} <= refused
+    for name in ("gone.example.com", "trap.example.com", "cloud.example.com"):
+        assert met[name] == REFUSED[way], (name, met[name])
+    for name in ("s3cret.evil.test", "example.com"):
+        assert met[name] == ("RuleSocketConnectionRefusedError" if way == "python" else REFUSED[way])
+    assert met["moves"] == ["93.184.216.37 8443"], "its address has changed since the profile was loaded"
+    assert not {"s3cret.evil.test", "example.com", "s3cret.evil.test.corp.example"} & set(names), names
+
+
+@pytest.mark.parametrize("mode", ["walled"])
+def test_a_static_program_with_musl(arranged: Place, mode: str) -> None:
+    if not shutil.which("musl-gcc"):
+        pytest.skip("there is no musl-gcc")
+    subprocess.run(["musl-gcc", "-static", "-o", arranged.folder / "lookup", LOOKUP], check=True)
+    arranged.environment["PYSANDBOXES_NETWORK"] = mode
+    arranged.file(
+        "start.py", "import subprocess; subprocess.run(['./lookup', '4', 'www.example.com', 'db', 's3cret.evil.test'])"
+    )
+    arranged.profile(RULES + "python-api=ALLOW:process-exec\nexpose-ro=./lookup\n")
+    out, names, errors = run(arranged, *arranged.command("start.py"))
+    assert out.splitlines() == ["www.example.com: 93.184.216.34", "db: 198.51.100.7", "s3cret.evil.test: no name"], errors
+    assert "s3cret.evil.test" not in names
