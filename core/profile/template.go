@@ -39,7 +39,7 @@ var sections = []section{
 		[]string{"expose-ro=./data", "expose-rw=./output", "ignore=.env"}},
 	{FamilyNet, "Network", []string{"DENY first, then ALLOW, else refused. * does not hold @private, @loopback, @link-local, @metadata."},
 		[]string{"net=DENY|*|@metadata|*|OUT"},
-		[]string{"net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|TCP|@loopback|8000-8010|*", "net=DENY|*|@private|*|OUT"}},
+		[]string{"net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|TCP|*.example.com|443|OUT    # the names below example.com", "net=ALLOW|TCP|@loopback|8000-8010|*", "net=DENY|*|@private|*|OUT"}},
 	{FamilyImports, "Imports", []string{"What the program and its libraries may import; the standard library's own imports are not charged."}, nil,
 		[]string{"python-import=json, datetime", "python-import=*, DENY:ctypes"}},
 	{FamilyCalls, "Calls", []string{"Functions that matter, one by one or by category: process-exec, process-control, privileges, threads,",

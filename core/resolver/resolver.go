@@ -168,10 +168,10 @@ func (r *Resolver) given(judged string, f found) found {
 	return f
 }
 
-// loopbackOf answers localhost, which is no server's to answer (RFC 6761).
+// loopbackOf answers localhost and what is below it, which is no server's to answer (RFC 6761).
 func loopbackOf(name string, six bool) (found, bool) {
 	switch {
-	case name != "localhost":
+	case name != "localhost" && !strings.HasSuffix(name, ".localhost"):
 		return found{}, false
 	case six:
 		return found{addrs: []netip.Addr{netip.IPv6Loopback()}}, true

@@ -186,7 +186,7 @@ func said(m *dns.Msg) string {
 	return out
 }
 
-var everyName = []string{"ALLOW|TCP|api.example.com|443|OUT", "ALLOW|TCP|*.example.com|8443|OUT", "ALLOW|TCP|db|5432|OUT", "ALLOW|TCP|@loopback|8000|OUT"}
+var everyName = []string{"ALLOW|TCP|api.example.com|443|OUT", "ALLOW|TCP|*.example.com|8443|OUT", "ALLOW|TCP|db|5432|OUT", "ALLOW|TCP|@loopback|8000|OUT", "ALLOW|TCP|*.localhost|8000|OUT"}
 
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
@@ -211,6 +211,7 @@ func TestAnswers(t *testing.T) {
 		{"db", dns.TypeA, "NXDOMAIN", ""}, // as a client asks when the search list is through
 		{"localhost", dns.TypeA, "NOERROR 127.0.0.1", ""},
 		{"localhost", dns.TypeAAAA, "NOERROR ::1", ""},
+		{"app.localhost", dns.TypeA, "NOERROR 127.0.0.1", ""},
 
 		{"evil.example.org", dns.TypeA, "NXDOMAIN", "net=ALLOW|TCP|evil.example.org|443|OUT"},
 		{"evil.example.org.corp.example", dns.TypeA, "NXDOMAIN", "net=ALLOW|TCP|evil.example.org|443|OUT"},
