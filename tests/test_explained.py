@@ -88,3 +88,20 @@ def test_what_a_rule_exposes_alone_is_not_removed(place: Place) -> None:
     assert found[5:] == [["fine"], ["FileNotFoundError", "[Errno 2] No such file or directory: 'work/none'", 2, [], []]]
     place.provider = "subprocess"
     assert ask(place, *calls[:1]) == [["fine"]]
+
+
+@pytest.mark.parametrize("provider", ["landlock", "subprocess"])
+def test_a_file_that_was_not_there_at_the_start(place: Place, provider: str) -> None:
+    place.provider = provider
+    place.profile(PROFILE + "expose-rw=./out.json\nexpose-rw=./data/new\n")
+    place.file("data/old")
+    read, made, beneath = ask(place, "open('out.json')", "open('out.json', 'w')", "os.mkdir('data/new')")
+    assert read[:3] == ["FileNotFoundError", "[Errno 2] No such file or directory: 'out.json'", 2]
+    if provider == "subprocess":
+        assert made == beneath == ["fine"]
+        return
+    for refused, file, line in ((made, "out.json", "expose-rw=./output/"), (beneath, "data/new", "expose-rw=./data")):
+        kind, text, number, told, _ = refused
+        assert (kind, number) == ("RulePermissionError", 13)
+        assert told == [["python", str(place.folder / file), line]]
+        assert f"expose-rw=./{file} at" in str(text) and "was not there when the sandbox started" in str(text)

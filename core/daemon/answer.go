@@ -14,6 +14,7 @@ type judge struct {
 	policy  *policy.Policy
 	names   names
 	learn   bool // everything is allowed
+	atStart bool // the kernel grants what exists when the sandbox starts, and nothing that is made later
 	denials *denials
 	bound   boundSockets
 }
@@ -47,6 +48,11 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 		return wire.Answer{Seq: q.Seq, Exc: wire.ExcSandBox, Message: "the sandbox was asked what it does not know: " + string(q.Op)}
 	}
 	d := j.decide(q)
+	if d.Allow && j.atStart && q.Op == wire.OpFile && q.Write {
+		if refused, absent := j.policy.Absent(q.Path, q.Event); absent {
+			d = refused
+		}
+	}
 	if d.Allow {
 		return wire.Answer{Seq: q.Seq, Allow: true}
 	}

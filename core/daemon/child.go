@@ -61,7 +61,7 @@ func (p *Plan) Start(ctx context.Context) (*Child, error) {
 	began := time.Now()
 	c := &Child{plan: p, denials: &denials{}, done: make(chan struct{})}
 	c.names = p.names(c)
-	c.server = newServer(&judge{policy: p.policy, names: c.names, learn: p.Learning(), denials: c.denials}, p.recorder, p.spec.Logger)
+	c.server = newServer(&judge{policy: p.policy, names: c.names, learn: p.Learning(), atStart: p.provider.Holds().Files, denials: c.denials}, p.recorder, p.spec.Logger)
 	if err := c.launch(); err != nil {
 		c.names.close()
 		return nil, err

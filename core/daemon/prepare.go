@@ -313,7 +313,13 @@ func (p *Plan) bootData(made map[string]bool) ([]byte, error) {
 		if made[f.Path] {
 			flags |= wire.FlagMade
 		}
-		boot.Files = append(boot.Files, wire.File{Path: f.Path, Bits: f.Bits, Flags: flags})
+		bits := f.Bits
+		if holds.Files && bits&wire.BitWrite != 0 {
+			if _, absent := p.policy.Absent(f.Path, ""); absent {
+				bits &^= wire.BitWrite // asked, and refused in words: the kernel refuses it without
+			}
+		}
+		boot.Files = append(boot.Files, wire.File{Path: f.Path, Bits: bits, Flags: flags})
 	}
 	if p.Learning() {
 		boot.Py = true // the hook is what learning sees by

@@ -90,6 +90,8 @@ func (d Decision) Message() string {
 	case len(d.Add) == 0 && d.Note != "":
 		b.WriteString(d.Note)
 		return b.String()
+	case d.why != "":
+		b.WriteString(d.why)
 	default:
 		where := d.profile
 		if where == "" {
@@ -102,6 +104,9 @@ func (d Decision) Message() string {
 	}
 	if !d.Rule.IsZero() {
 		b.WriteString("\nIf this is wanted, change that line:\n    " + d.RuleText)
+		return b.String()
+	}
+	if len(d.Add) == 0 && d.why != "" {
 		return b.String()
 	}
 	b.WriteString("\nTo allow it, add")

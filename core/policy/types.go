@@ -29,6 +29,7 @@ type Decision struct {
 	Also     []string // lines needed besides one of Add
 	Note     string   // a sentence worth saying with the refusal
 	profile  string   // the profile's path, for the message
+	why      string   // in place of the sentence that no rule allows it
 	phrase   string   // what was refused, for the message: "reading /etc/passwd"
 }
 
