@@ -1,7 +1,7 @@
 """What holds in a container, and what is said of what does not.
 
-Docker's default seccomp profile with all capabilities dropped, a root that cannot be written, no /proc, older profiles that know
-fewer calls: ``providers/internal/contained`` stands in for the engine.
+Docker's default seccomp profile with all capabilities dropped, a root that cannot be written, no /proc, older profiles that
+know fewer calls: ``providers/internal/contained`` stands in for the engine.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ func (c *caller) resolve(dir int, path string, how *unix.OpenHow) (int, unix.Err
 	case e != 0:
 		return -1, e
 	case same && from == "root": // nothing changes a sandbox's root: chroot is refused
-		return opened(unix.Openat2(unix.AT_FDCWD, path, how))
+		return look(unix.AT_FDCWD, path, how)
 	case !same:
 		// Links that lead to an absolute path have to lead there from the caller's root.
 		if from != "root" {
@@ -176,7 +176,18 @@ func (c *caller) resolve(dir int, path string, how *unix.OpenHow) (int, unix.Err
 		return -1, e
 	}
 	defer unix.Close(base)
-	return opened(unix.Openat2(base, path, how))
+	return look(base, path, how)
+}
+
+// look opens a path. EAGAIN: something was renamed meanwhile, which a program can keep up for ever.
+func look(base int, path string, how *unix.OpenHow) (fd int, e unix.Errno) {
+	for range 100 {
+		fd, e = opened(unix.Openat2(base, path, how))
+		if e != unix.EAGAIN && e != unix.EINTR {
+			break
+		}
+	}
+	return fd, e
 }
 
 // ownMounts is this process's mount namespace, 0 where it cannot be told.
@@ -206,10 +217,22 @@ func named(fd int) string {
 	return path
 }
 
-// writesDeleted tells a file that has lost its name, or never had one, and that the caller's descriptor writes.
-func (c *caller) writesDeleted(opened, fd int) bool {
+// nameless tells what no rule can name and is the program's own: a pipe, a socket without a path, and a file that has lost its
+// name, or never had one, where the caller's descriptor writes it.
+func (c *caller) nameless(opened, fd int) bool {
 	var st unix.Stat_t
-	if unix.Fstat(opened, &st) != nil || st.Nlink != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if unix.Fstat(opened, &st) != nil {
+		return false
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFIFO, unix.S_IFSOCK:
+		path, err := os.Readlink(magic(opened))
+		return err == nil && (strings.HasPrefix(path, "pipe:[") || strings.HasPrefix(path, "socket:["))
+	case unix.S_IFREG:
+		if st.Nlink != 0 {
+			return false
+		}
+	default:
 		return false
 	}
 	flags := c.flags(fd, st.Ino)

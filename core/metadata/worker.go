@@ -99,7 +99,7 @@ func (w *Worker) perform(r request) (e unix.Errno) {
 	if !r.valid() {
 		return unix.EINTR // what was read may have been another process's; nobody takes the answer
 	}
-	if c.file.path != none || !who.writesDeleted(fd, int(int32(r.n.Args[0]))) {
+	if c.file.path != none || !who.nameless(fd, int(int32(r.n.Args[0]))) {
 		if path := named(fd); path == "" || !w.permit(path, c.op) {
 			return unix.EACCES
 		}

@@ -141,6 +141,20 @@ var attempts = []attempt{
 		}
 		return unix.Fchmod(fd, 0o640)
 	}},
+	{"chmod of a pipe", func(string) error {
+		var fds [2]int
+		if err := unix.Pipe(fds[:]); err != nil {
+			return err
+		}
+		return unix.Fchmod(fds[0], 0o600)
+	}},
+	{"chmod of a socket", func(string) error {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Fchmod(fds[0], 0o600)
+	}},
 	{"chmod of anonymous memory", func(string) error {
 		fd, err := unix.MemfdCreate("x", 0)
 		if err != nil {
@@ -152,7 +166,7 @@ var attempts = []attempt{
 
 // everywhere are those that name nothing of their folder, so that it does not matter where that lies.
 var everywhere = []string{"chmod of nothing", "chmod of a name too long", "chmod by a bad address", "chmod by no descriptor",
-	"chmod by no folder", "utimensat of nothing", "chmod of anonymous memory"}
+	"chmod by no folder", "utimensat of nothing", "chmod of anonymous memory", "chmod of a pipe", "chmod of a socket"}
 
 // kept are what a caller that root runs keeps, and the worker with it: it must not be less, or it may not look at the caller.
 var kept = []int{unix.CAP_CHOWN, unix.CAP_FOWNER, unix.CAP_DAC_OVERRIDE, unix.CAP_FSETID}

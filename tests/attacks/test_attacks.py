@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import by_system_call
 import bytecode
 import caches
 import callers
@@ -71,6 +72,7 @@ FILES = [
     exfiltrate_by_library,
     secret,
     signals,
+    by_system_call,
     execute,
     execute_by_subprocess,
     execute_by_library,
