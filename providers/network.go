@@ -175,6 +175,8 @@ func inNetwork(cmd Command, how Network) Command {
 		if cmd.Serves {
 			b.Filter.Ask |= seccomp.AskServe
 		}
+	} else if cmd.LooksUp {
+		b.Filter.Ask |= seccomp.AskReceive
 	}
 	cmd.Boundary = &b
 	return cmd

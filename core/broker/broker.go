@@ -102,6 +102,7 @@ type Broker struct {
 	lost    lostConnects
 	bound   boundSockets
 	dns     []netip.AddrPort // where the resolver listens
+	led     led
 	place   *confined
 	walled  *walled // nil: unwalled
 }
@@ -238,6 +239,8 @@ func (b *Broker) take(n seccomp.Notification) outcome {
 		return b.sendmsg(n)
 	case unix.SYS_SENDMMSG:
 		return b.sendmmsg(n)
+	case unix.SYS_RECVFROM, unix.SYS_RECVMSG:
+		return b.receive(n)
 	}
 	if metadata.Knows(n.NR) {
 		b.change(n)

@@ -50,6 +50,7 @@ func (b *Broker) connectCopy(n seccomp.Notification, fd int, raw []byte) outcome
 	}
 	if !t.none {
 		if at, ours := b.redirect(f, t); ours {
+			b.led.keep(fd, f, t.asked)
 			t.raw = at
 		} else if !b.allows(n, "connect", f, t) {
 			return failed(unix.ECONNREFUSED)

@@ -61,6 +61,7 @@ func (s *sending) prepareInet(r *request) unix.Errno {
 		return 0 // judged as it leaves
 	}
 	if at, ours := s.b.redirect(s.facts, t); ours {
+		s.b.led.keep(s.fd, s.facts, t.asked)
 		s.name = at
 	} else if !s.b.allows(s.n, "sendto", s.facts, t) {
 		return unix.ECONNREFUSED

@@ -30,6 +30,8 @@ func socketRules(n Needs) []Rule {
 		{Call: Call{unix.SYS_SENDTO, "sendto"}, Why: "with an address it reaches that address", Tests: sendtoTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_SENDMSG, "sendmsg"}, Why: "its address is in memory", Tests: fastOpenTests(2, n), Verdict: ask(AskSend)},
 		{Call: Call{unix.SYS_SENDMMSG, "sendmmsg"}, Why: "its addresses are in memory", Tests: fastOpenTests(3, n), Verdict: ask(AskSend)},
+		{Call: Call{unix.SYS_RECVFROM, "recvfrom"}, Why: "who sent it, where that is not whom the program takes it for", Tests: recvfromTests(n), Verdict: Allow},
+		{Call: Call{unix.SYS_RECVMSG, "recvmsg"}, Why: "the same", Verdict: ask(AskReceive)},
 		{Call: Call{unix.SYS_GETSOCKOPT, "getsockopt"}, Why: "the outcome of a connection that was not waited for", Tests: outcomeTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_GETPEERNAME, "getpeername"}, Why: "asks for the same", Verdict: ask(AskOutcome)},
 		{Call: Call{unix.SYS_SETSOCKOPT, "setsockopt"}, Why: "options that send a packet elsewhere than its address says, or tell others of oneself", Tests: optionTests(n), Verdict: Allow},
@@ -83,15 +85,27 @@ func fastOpenTests(flags int, n Needs) []Test {
 	return []Test{{[]Match{anyOf(flags, unix.MSG_FASTOPEN)}, Errno(unix.EOPNOTSUPP)}}
 }
 
-// sendtoTests: without an address it is never asked about. A pointer is there when either half of it is.
+// sendtoTests: without an address it is never asked about.
 func sendtoTests(n Needs) []Test {
 	t := fastOpenTests(3, n)
 	if n.Ask&AskSend == 0 {
 		return t
 	}
-	return append(t,
-		Test{[]Match{anyOf(4, ^uint32(0))}, Notify},
-		Test{[]Match{{Arg: 4, Mask: ^uint32(0), Not: true, High: true}}, Notify})
+	return append(t, addressTests...)
+}
+
+// recvfromTests: who does not ask for the sender is not told.
+func recvfromTests(n Needs) []Test {
+	if n.Ask&AskReceive == 0 {
+		return nil
+	}
+	return addressTests
+}
+
+// addressTests ask about sendto and recvfrom with an address. A pointer is there when either half of it is.
+var addressTests = []Test{
+	{[]Match{anyOf(4, ^uint32(0))}, Notify},
+	{[]Match{{Arg: 4, Mask: ^uint32(0), Not: true, High: true}}, Notify},
 }
 
 // strayOptions of internet sockets make the kernel send something that no address of a call told of.

@@ -248,8 +248,6 @@ var allowed = []Group{
 			{unix.SYS_ACCEPT, "accept"},
 			{unix.SYS_ACCEPT4, "accept4"},
 			{unix.SYS_GETSOCKNAME, "getsockname"},
-			{unix.SYS_RECVFROM, "recvfrom"},
-			{unix.SYS_RECVMSG, "recvmsg"},
 			{unix.SYS_RECVMMSG, "recvmmsg"},
 			{unix.SYS_SHUTDOWN, "shutdown"},
 		},

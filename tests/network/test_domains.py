@@ -131,8 +131,6 @@ def test_negative_control(arranged: Place) -> None:
 def test_what_a_name_gave_is_reachable_by_its_rules(arranged: Place, mode: str, way: str) -> None:
     if way == "ares":
         pytest.importorskip("pycares")
-        if mode == "unwalled":
-            pytest.xfail("c-ares takes no answer that comes from another address than it asked")
     arranged.environment["PYSANDBOXES_NETWORK"] = mode
     arranged.profile(RULES)
     out, names, errors = run(arranged, *arranged.command("ask.py", way))
@@ -153,7 +151,7 @@ def test_what_a_name_gave_is_reachable_by_its_rules(arranged: Place, mode: str, 
     assert not {"s3cret.evil.test", "example.com", "s3cret.evil.test.corp.example"} & set(names), names
 
 
-@pytest.mark.parametrize("mode", ["walled"])
+@pytest.mark.parametrize("mode", MODES)
 def test_a_static_program_with_musl(arranged: Place, mode: str) -> None:
     if not shutil.which("musl-gcc"):
         pytest.skip("there is no musl-gcc")
@@ -166,3 +164,34 @@ def test_a_static_program_with_musl(arranged: Place, mode: str) -> None:
     out, names, errors = run(arranged, *arranged.command("start.py"))
     assert out.splitlines() == ["www.example.com: 93.184.216.34", "db: 198.51.100.7", "s3cret.evil.test: no name"], errors
     assert "s3cret.evil.test" not in names
+
+
+SENDER = """\
+recvfrom, waiting: {0} 53, an answer
+recvmsg, waiting: {0} 53, an answer
+peeked: {0} 53, an answer
+recvmsg, when it is there: {0} 53, an answer
+recvmsg of nothing: Resource temporarily unavailable
+recvfrom of nothing, for a while: Resource temporarily unavailable
+recvmsg without an address: nobody 0, an answer
+cut off: {0} 53, something else
+into nothing: Bad address
+the other: {1} 53, an answer
+"""
+
+
+@pytest.mark.parametrize("mode", ["bare", *MODES])
+def test_an_answer_comes_from_whom_was_asked(arranged: Place, mode: str) -> None:
+    """However it is received. Bare there is one server."""
+    source = Path(__file__).parent / "clients/sender.c"
+    subprocess.run(["cc", "-o", arranged.folder / "sender", source], check=True)
+    first, other = "93.184.216.35", "198.51.100.7"
+    if mode == "bare":
+        out, _, errors = run(arranged, arranged.folder / "sender", first, first)
+        assert out + "\n" == SENDER.format(first, first), errors
+        return
+    arranged.environment["PYSANDBOXES_NETWORK"] = mode
+    arranged.file("start.py", f"import subprocess; subprocess.run(['./sender', {first!r}, {other!r}])")
+    arranged.profile(RULES + "python-api=ALLOW:process-exec\nexpose-ro=./sender\n")
+    out, _, errors = run(arranged, *arranged.command("start.py"))
+    assert out + "\n" == SENDER.format(first, other), errors
