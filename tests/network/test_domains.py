@@ -195,3 +195,57 @@ def test_an_answer_comes_from_whom_was_asked(arranged: Place, mode: str) -> None
     arranged.profile(RULES + "python-api=ALLOW:process-exec\nexpose-ro=./sender\n")
     out, _, errors = run(arranged, *arranged.command("start.py"))
     assert out + "\n" == SENDER.format(first, other), errors
+
+
+def test_a_name_that_moves_is_followed_by_the_python_layer_alone(arranged: Place) -> None:
+    arranged.provider = "subprocess"
+    arranged.profile("python-import=*\npython-api=ALLOW:native, ALLOW:threads\nnet=ALLOW|TCP|moves.example.org|8443|OUT\n")
+    source = "import socket; s = socket.create_connection(('moves.example.org', 8443)); print(s.recv(100).decode())"
+    out, _, errors = run(arranged, *arranged.command("-c", source))
+    assert out == "93.184.216.37 8443", errors
+
+
+def test_a_domain_needs_a_provider_that_sees_look_ups(arranged: Place) -> None:
+    arranged.provider = "subprocess"
+    arranged.profile("net=ALLOW|TCP|*.example.com|8443|OUT\n")
+    done = arranged.run("-c", "pass")
+    assert done.returncode == 125
+    assert ".py-sandboxes:1: names below example.com can only be held where names are mediated live" in done.stderr
+    assert "os-sandbox=landlock does" in done.stderr
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_in_an_application(arranged: Place, mode: str) -> None:
+    arranged.file(
+        "tools.py",
+        "import socket\nfrom pysandboxes import sandbox\n\n@sandbox\ndef greet(host, port):\n"
+        "    with socket.create_connection((host, port)) as made:\n        return made.recv(100).decode()\n",
+    )
+    app = """\
+import json
+from pysandboxes import sandbox_denials, sandboxes
+import tools
+
+def main():
+    out = []
+    with sandboxes(os_sandbox="landlock"):
+        for host, port in (("www.example.com", 8443), ("db", 8443), ("www.example.com", 9000), ("s3cret.evil.test", 8443)):
+            try:
+                out.append(tools.greet(host, port))
+            except OSError as error:
+                out.append(sandbox_denials(error)[0].splitlines()[-1].strip())
+    print(json.dumps(out))
+
+if __name__ == "__main__":
+    main()
+"""
+    arranged.environment["PYSANDBOXES_NETWORK"] = mode
+    arranged.profile(RULES + "expose-ro=./tools.py\n")
+    out, names, errors = run(arranged, arranged.bin / "python", arranged.file("app.py", app))
+    assert json.loads(out) == [
+        "93.184.216.34 8443",
+        "198.51.100.7 8443",
+        "net=ALLOW|TCP|www.example.com|9000|OUT",
+        "net=ALLOW|TCP|s3cret.evil.test|8443|OUT",
+    ], errors
+    assert "s3cret.evil.test" not in names
