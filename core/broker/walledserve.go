@@ -76,9 +76,9 @@ func (b *Broker) listenWalled(n seccomp.Notification, fd int, f socketFacts) out
 	if e := carryOptions(fd, host, f.family, true); e != 0 {
 		return failed(e)
 	}
-	raw := inet4(at)
-	if f.family == unix.AF_INET6 {
-		raw = inet6(at)
+	raw := inet6(at)
+	if f.family == unix.AF_INET {
+		raw = inet4(at)
 	}
 	if e := bindTo(host, raw); e != 0 {
 		return failed(e)
