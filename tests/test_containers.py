@@ -191,7 +191,12 @@ def test_an_application_has_sandboxes_in_a_container(place: Place, contained: Pa
 def test_the_doctor_says_what_a_container_lacks(place: Place, contained: Path) -> None:
     needs_root("-no-proc")
     for flags, lines in {
-        "-docker -drop": ["no   pidfd_getfd", "no   user namespaces"],
+        "-docker -drop": [
+            "no   pidfd_getfd",
+            "no   user namespaces",
+            "pidfd_getfd is not permitted here, which the supervisor needs",
+            "limits: partial",
+        ],
         "-docker -drop -no-proc": ["there is no /proc here"],
         "-docker -drop -without landlock_create_ruleset": ["no   landlock", "landlock: not usable"],
     }.items():

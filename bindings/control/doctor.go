@@ -11,7 +11,7 @@ import (
 
 // Doctor says what this machine can enforce. The request is JSON: env, cwd, interpreter, package. The answer is JSON: version, kernel, architecture, go,
 // interpreter (executable, version, package, guard, problem), features (name, there, value, meaning), auto (the provider that os-sandbox=auto takes, or why
-// none) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing.
+// none), network (how network rules are held by the default provider, and why), limits (whole or partial) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing.
 func Doctor(request string) (string, error) {
 	type provider struct {
 		Name     string        `json:"name"`
@@ -46,6 +46,8 @@ func Doctor(request string) (string, error) {
 		Interpreter  python      `json:"interpreter"`
 		Features     []feature   `json:"features"`
 		Auto         border.Text `json:"auto"`
+		Network      border.Text `json:"network"`
+		Limits       string      `json:"limits"`
 		Providers    []provider  `json:"providers"`
 	}{Version: wire.Version, Kernel: border.Text(machine.Kernel()), Architecture: runtime.GOARCH, Go: runtime.Version()}
 	if in, err := r.python(); err != nil {
@@ -56,8 +58,20 @@ func Doctor(request string) (string, error) {
 			answer.Interpreter.Problem = border.Text(err.Error())
 		}
 	}
+	there := map[string]bool{}
 	for _, f := range machine.Features() {
+		there[f.Name] = f.There
 		answer.Features = append(answer.Features, feature{f.Name, f.There, border.Text(f.Value), f.Meaning})
+	}
+	// Root needs no user namespace for a network namespace; who may make neither has no walled mode.
+	if network, err := providers.NetworkHere(string(r.Env["PYSANDBOXES_NETWORK"]), there["user namespaces"], there["pidfd_getfd"]); err != nil {
+		answer.Network = border.Text(err.Error())
+	} else {
+		answer.Network = border.Text(network)
+	}
+	answer.Limits = "whole: limit-memory and limit-processes hold a sandbox with all that it starts"
+	if !there["cgroup v2"] {
+		answer.Limits = "partial: there is no control group to be had, so limit-memory holds each process by itself and misses shared memory, and limit-processes counts the user's other processes and spares root"
 	}
 	if chosen, _, err := providers.Choose("auto"); err != nil {
 		answer.Auto = border.Text(err.Error())

@@ -33,7 +33,7 @@ var probes = []struct {
 	{"seccomp notifications", "starting programs is decided by the supervisor", seccompAction(unix.SECCOMP_RET_USER_NOTIF, "user_notif")},
 	{"user namespaces", "a network of the sandbox's own, and namespace providers, without a privilege", userNamespaces},
 	{"pidfd_getfd", "the supervisor acts on a sandbox's own sockets; containers often refuse it", pidfdGetfd},
-	{"cgroup v2", "limit-memory and limit-processes hold the whole sandbox; without it limit-memory holds each process by itself and misses shared memory, limit-processes counts the user's other processes and spares root", cgroup},
+	{"cgroup v2", "limit-memory and limit-processes hold the whole sandbox", cgroup},
 	{"kvm", "a fast microVM (qemu provider)", device("/dev/kvm")},
 	{"tun", "a network of a namespace's own", device("/dev/net/tun")},
 }

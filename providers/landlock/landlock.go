@@ -114,10 +114,13 @@ func networkOf(pol *policy.Policy, wished contract.Network) contract.Network {
 	case !pol.NetNeeded():
 		return ""
 	case wished == "":
-		return contract.Unwalled
+		return DefaultNetwork
 	}
 	return wished
 }
+
+// DefaultNetwork is how network rules are held where nobody has chosen.
+const DefaultNetwork = contract.Unwalled
 
 // Gaps lists what of this policy is not held.
 func (Provider) Gaps(pol *policy.Policy) []contract.Gap {

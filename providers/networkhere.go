@@ -1,0 +1,42 @@
+package providers
+
+import (
+	"fmt"
+
+	"github.com/pysandboxes/pysandboxes/providers/contract"
+	"github.com/pysandboxes/pysandboxes/providers/landlock"
+)
+
+// NetworkHere says for people how network rules are held here, and why so. word is the choice of the host's environment, "" where
+// there is none; namespaces and descriptors tell what this machine permits: a network namespace of a sandbox's own, and pidfd_getfd.
+func NetworkHere(word string, namespaces, descriptors bool) (string, error) {
+	how, err := NetworkOf(word)
+	if err != nil {
+		return "", err
+	}
+	why := "the default"
+	if how == "" {
+		how = landlock.DefaultNetwork
+	} else {
+		why = fmt.Sprintf("PYSANDBOXES_NETWORK=%s", word)
+	}
+	if how == contract.Either {
+		how = contract.Walled
+		if !namespaces {
+			how, why = contract.Unwalled, "no namespaces can be made here"
+		}
+	}
+	switch {
+	case !descriptors:
+		return fmt.Sprintf("%s (%s), but pidfd_getfd is not permitted here, which the supervisor needs: what rules allow is refused to native code, too", how, why), nil
+	case how == contract.Walled && !namespaces:
+		return fmt.Sprintf("%s (%s), but no namespaces can be made here: a profile with network rules does not start", how, why), nil
+	case how == contract.Walled:
+		return fmt.Sprintf("%s (%s): the sandbox has a network of its own, out of which only the supervisor leads", how, why), nil
+	}
+	walled := "walled can be had as well: PYSANDBOXES_NETWORK=walled"
+	if !namespaces {
+		walled = "walled cannot be had: no namespaces can be made here"
+	}
+	return fmt.Sprintf("%s (%s): the supervisor makes the sandbox's calls on its own sockets; %s", how, why, walled), nil
+}
