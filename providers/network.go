@@ -172,6 +172,9 @@ func inNetwork(cmd Command, how Network) Command {
 		b.Network = networkPlan()
 		b.Filter.UDP = true // where it goes is judged as it is sent
 		b.Filter.Ask |= seccomp.AskOutcome
+		if cmd.LocalUDP {
+			b.Filter.Ask |= seccomp.AskSend
+		}
 		if cmd.Serves {
 			b.Filter.Ask |= seccomp.AskServe
 		}
@@ -204,6 +207,9 @@ func doorOf(fds []int, n *plan.Network) (*broker.Door, []int) {
 	d := &broker.Door{Datagrams: fds[plan.DoorDatagrams], Attempts: fds[plan.DoorAttempts], Raw: fds[plan.DoorRaw], Raw6: fds[plan.DoorRaw6]}
 	for _, a := range n.Addresses {
 		d.Own = append(d.Own, netip.MustParseAddr(a))
+	}
+	for _, a := range n.Servers {
+		d.Servers = append(d.Servers, netip.MustParseAddr(a))
 	}
 	return d, fds[plan.DoorServers:]
 }

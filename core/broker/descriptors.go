@@ -91,10 +91,17 @@ func listNumbers(dir int) ([]int, error) {
 
 // closesOnExec reads the flag of one descriptor; where that fails, it is close-on-exec, which gives away less.
 func closesOnExec(base string, fd int) bool {
-	data, err := os.ReadFile(base + "/fdinfo/" + strconv.Itoa(fd))
+	var buf [256]byte // the flags come first
+	file, err := unix.Open(base+"/fdinfo/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return true
 	}
+	length, err := unix.Read(file, buf[:])
+	unix.Close(file)
+	if err != nil {
+		return true
+	}
+	data := buf[:length]
 	for line := range bytes.Lines(data) {
 		if value, ok := bytes.CutPrefix(line, []byte("flags:")); ok {
 			flags, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 8, 64)
@@ -203,6 +210,27 @@ func replace(listener int, id uint64, socket int, at number) unix.Errno {
 		flags = unix.O_CLOEXEC
 	}
 	return seccomp.Replace(listener, id, socket, at.fd, flags)
+}
+
+// withRoom does something at a number that the process may not give to a new descriptor any more, though it has it: its
+// limit was lowered since.
+func withRoom(thread uint32, fd int, do func() unix.Errno) unix.Errno {
+	process := processOf(thread)
+	var now unix.Rlimit
+	if err := unix.Prlimit(process, unix.RLIMIT_NOFILE, nil, &now); err != nil || process == 0 {
+		return unix.EMFILE
+	}
+	if now.Cur > uint64(fd) || now.Max <= uint64(fd) {
+		return unix.EMFILE
+	}
+	if err := unix.Prlimit(process, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(fd) + 1, Max: now.Max}, nil); err != nil {
+		return unix.EMFILE
+	}
+	e := do()
+	if err := unix.Prlimit(process, unix.RLIMIT_NOFILE, &now, nil); err != nil {
+		return unix.EMFILE
+	}
+	return e
 }
 
 // inodeOf is the number by which /proc names a socket.

@@ -17,6 +17,8 @@ type Door struct {
 	// Own are the addresses on the sandbox's loopback device, besides 127.0.0.0/8 and ::1. The first is the one that
 	// what it sends bears.
 	Own []netip.Addr
+	// Servers are the addresses at which names are answered inside.
+	Servers []netip.Addr
 }
 
 // Close closes the sockets.

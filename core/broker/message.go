@@ -57,8 +57,9 @@ func (s *sending) prepareInet(r *request) unix.Errno {
 		return e
 	}
 	s.name = t.raw
-	if s.b.walled != nil {
-		return 0 // judged as it leaves
+	if s.b.walled != nil { // judged as it leaves
+		s.name = s.b.datagramTarget(s.n, s.facts, t, false)
+		return 0
 	}
 	if at, ours := s.b.redirect(s.facts, t); ours {
 		s.b.led.keep(s.fd, s.facts, t.asked)

@@ -26,12 +26,14 @@ type relay struct {
 	closed  bool
 	streams map[flow]*stream
 	inlets  map[uint16]*inlet
+	stand   standIns
 	running sync.WaitGroup
 }
 
 // stream is the host's side of one flow.
 type stream struct {
-	conn *net.UDPConn
+	conn    *net.UDPConn
+	answers flow // of what comes back
 
 	mu    sync.Mutex
 	last  []byte // the beginning of what was sent last, for an error that comes back
@@ -98,11 +100,18 @@ func (r *relay) take(p packet) {
 	if r.throughInlet(p) {
 		return
 	}
-	if !r.allows(p.to) {
+	to, answers := p.to, p.back()
+	if real, connected, ok := r.stand.standsFor(p.to.Addr()); ok {
+		to = netip.AddrPortFrom(real, p.to.Port())
+		if !connected {
+			answers = r.fromReal(p.flow, to)
+		}
+	}
+	if !r.allows(to) {
 		_ = r.door.send(p.from.Addr(), unreachable(p.flow, unreachablePort, p.whole))
 		return
 	}
-	s := r.stream(p.flow)
+	s := r.stream(p.flow, to, answers)
 	if s == nil {
 		return
 	}
@@ -111,6 +120,15 @@ func (r *relay) take(p packet) {
 		// Of a former datagram, or of this one: the sender learns it as it would.
 		r.refused(p.flow, s, err)
 	}
+}
+
+// fromReal is the way of what comes back from a real address to a socket that has sent to its stand-in.
+func (r *relay) fromReal(f flow, real netip.AddrPort) flow {
+	to := f.from
+	if real.Addr().Is6() {
+		to = netip.AddrPortFrom(netip.IPv6Loopback(), f.from.Port())
+	}
+	return flow{real, to}
 }
 
 func (r *relay) allows(to netip.AddrPort) bool {
@@ -125,7 +143,7 @@ func (r *relay) allows(to netip.AddrPort) bool {
 }
 
 // stream finds the host's side of a flow, or makes it; nil where that fails, which loses a datagram as networks do.
-func (r *relay) stream(f flow) *stream {
+func (r *relay) stream(f flow, to netip.AddrPort, answers flow) *stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.streams[f]; s != nil {
@@ -137,11 +155,11 @@ func (r *relay) stream(f flow) *stream {
 	if len(r.streams) >= maxStreams {
 		r.evict()
 	}
-	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.to))
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 	if err != nil {
 		return nil
 	}
-	s := &stream{conn: conn}
+	s := &stream{conn: conn, answers: answers}
 	r.streams[f] = s
 	r.running.Add(1)
 	go r.inward(f, s)
@@ -198,7 +216,7 @@ func (r *relay) inward(f flow, s *stream) {
 		switch {
 		case err == nil:
 			s.touch(nil)
-			_ = r.door.send(f.from.Addr(), datagram(f.back(), buf[:n]))
+			_ = r.door.send(s.answers.to.Addr(), datagram(s.answers, buf[:n]))
 		case told(err):
 			r.refused(f, s, err)
 		default:

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"time"
 
@@ -102,10 +103,16 @@ func (b *Broker) connectWalled(n seccomp.Notification, fd int, f socketFacts, t 
 		return b.connectHost(fd, t)
 	}
 	if f.kind != unix.SOCK_STREAM {
-		return failed(connectTo(fd, t.raw)) // judged when something is sent
+		return failed(connectTo(fd, b.datagramTarget(n, f, t, true))) // judged when something is sent
 	}
-	if a := w.byCookie[cookieOf(fd)]; a != nil {
-		return b.connectAgain(n, fd, a, t)
+	// The kernel would tell of a connection before there is one.
+	if on, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT); err == nil && on != 0 {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 0)
+	}
+	if len(w.byCookie) > 0 {
+		if a := w.byCookie[cookieOf(fd)]; a != nil {
+			return b.connectAgain(n, fd, a, t)
+		}
 	}
 	switch {
 	case t.none, tcpState(fd) != tcpClose:
@@ -165,11 +172,11 @@ func (b *Broker) connectOutside(n seccomp.Notification, fd int, f socketFacts, t
 	wait := blocking(fd)
 	switch e := connectTo(host, t.raw); e {
 	case 0:
-		return b.handOver(n, fd, host, f, wait)
+		return b.handOver(n, fd, host, wait)
 	case unix.EINPROGRESS:
 	default:
 		unix.Close(host)
-		return failed(e)
+		return b.failed(fd, f, t, e, wait)
 	}
 	// The call keeps fd, the program's socket, and what it waits for is ours.
 	p := &pending{n: n, fd: fd}
@@ -194,11 +201,11 @@ func (b *Broker) connectOutside(n seccomp.Notification, fd int, f socketFacts, t
 		switch e := connectTo(host, t.raw); e {
 		case 0, unix.EISCONN:
 			take()
-			return b.handOver(n, fd, host, f, wait)
+			return b.handOver(n, fd, host, wait)
 		case unix.EALREADY, unix.EINPROGRESS:
 			return elsewhere
 		default:
-			return failed(e)
+			return b.failed(fd, f, t, e, wait)
 		}
 	}
 	if wait {
@@ -221,10 +228,21 @@ func (b *Broker) connectOutside(n seccomp.Notification, fd int, f socketFacts, t
 	return o
 }
 
+// failed ends a connection that did not come about. Who does not wait learns it as from its own kernel: the connection is
+// on the way, and then its socket has an error.
+func (b *Broker) failed(fd int, f socketFacts, t target, e unix.Errno, wait bool) outcome {
+	var a attempt
+	if wait || b.walled.connectNowhere(fd, f, t.asked.Port(), &a) != 0 {
+		return failed(e)
+	}
+	b.walled.fail(&a, e)
+	return failed(unix.EINPROGRESS)
+}
+
 // handOver puts an established socket in the place of the program's, wherever the caller's process has that. It owns host.
-func (b *Broker) handOver(n seccomp.Notification, fd, host int, f socketFacts, waited bool) outcome {
+func (b *Broker) handOver(n seccomp.Notification, fd, host int, waited bool) outcome {
 	defer unix.Close(host)
-	if e := b.exchange(n, fd, host, f); e != 0 {
+	if e := b.exchange(n, fd, host); e != 0 {
 		return failed(e)
 	}
 	if !waited {
@@ -234,7 +252,7 @@ func (b *Broker) handOver(n seccomp.Notification, fd, host int, f socketFacts, w
 }
 
 // exchange does it. fd is a copy of the program's.
-func (b *Broker) exchange(n seccomp.Notification, fd, host int, f socketFacts) unix.Errno {
+func (b *Broker) exchange(n seccomp.Notification, fd, host int) unix.Errno {
 	inode, e := inodeOf(fd)
 	if e != 0 {
 		return e
@@ -246,7 +264,6 @@ func (b *Broker) exchange(n seccomp.Notification, fd, host int, f socketFacts) u
 			"or in an epoll instance, is replaced under one alone: "+err.Error())
 		p.numbers = []number{first}
 	}
-	carryOptions(fd, host, f.family, false) // what was set meanwhile
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil {
 		_, _ = unix.FcntlInt(uintptr(host), unix.F_SETFL, flags)
 	}
@@ -258,7 +275,11 @@ func (b *Broker) exchange(n seccomp.Notification, fd, host int, f socketFacts) u
 		}
 	}
 	for _, at := range p.numbers {
-		if e := replace(b.config.Listener, n.ID, host, at); e != 0 {
+		e := replace(b.config.Listener, n.ID, host, at)
+		if e == unix.EBADF {
+			e = withRoom(n.Thread, at.fd, func() unix.Errno { return replace(b.config.Listener, n.ID, host, at) })
+		}
+		if e != 0 {
 			return e
 		}
 	}
@@ -335,6 +356,11 @@ func (b *Broker) progress(a *attempt) {
 		return
 	}
 	w.drop(a)
+	w.fail(a, e)
+}
+
+// fail tells the kernel of a program's socket that its connection failed.
+func (w *walled) fail(a *attempt, e unix.Errno) {
 	switch e {
 	case unix.ETIMEDOUT: // its own kernel says the same about now
 	case unix.EHOSTUNREACH, unix.ENETUNREACH:
@@ -391,7 +417,8 @@ func (b *Broker) deliver(n seccomp.Notification, fd int, a *attempt) outcome {
 	case tcpState(a.host) == tcpClose:
 		e = unix.ECONNRESET // it ended before the program took it
 	default:
-		e = b.exchange(n, fd, a.host, f)
+		carryOptions(fd, a.host, f.family, false) // what was set meanwhile
+		e = b.exchange(n, fd, a.host)
 	}
 	b.walled.drop(a)
 	if e != 0 {
@@ -416,8 +443,63 @@ func (b *Broker) asked(n seccomp.Notification) outcome {
 			unix.Close(fd)
 		}
 	}
+	if b.walled != nil && n.NR == unix.SYS_GETPEERNAME {
+		if o, done := b.peerName(n); done {
+			return o
+		}
+	}
 	_ = seccomp.Continue(b.config.Listener, n.ID)
 	return elsewhere
+}
+
+// peerName answers for a socket that is connected to a stand-in: with the address that the program has connected it to.
+func (b *Broker) peerName(n seccomp.Notification) (outcome, bool) {
+	if !b.walled.relay.stand.any() {
+		return outcome{}, false
+	}
+	fd, e := b.fetch(n, int32(n.Args[0]))
+	if e != 0 {
+		return outcome{}, false
+	}
+	defer unix.Close(fd)
+	name, err := unix.Getpeername(fd)
+	if err != nil {
+		return outcome{}, false
+	}
+	var at netip.AddrPort
+	six := false
+	switch a := name.(type) {
+	case *unix.SockaddrInet4:
+		at = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		at, six = netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port)), true
+	}
+	real, _, ok := b.walled.relay.stand.standsFor(at.Addr())
+	if !ok {
+		return outcome{}, false
+	}
+	at = netip.AddrPortFrom(real, at.Port())
+	var raw []byte
+	if six {
+		raw = inet6(netip.AddrPortFrom(netip.AddrFrom16(real.As16()), at.Port()))
+	} else {
+		raw = inet4(at)
+	}
+	var size [4]byte
+	if e := copyIn(n.Thread, n.Args[2], size[:]); e != 0 {
+		return failed(e), true
+	}
+	room := int32(binary.NativeEndian.Uint32(size[:]))
+	if room < 0 {
+		return failed(unix.EINVAL), true
+	}
+	binary.NativeEndian.PutUint32(size[:], uint32(len(raw)))
+	if !b.standing(n) {
+		return elsewhere, true
+	}
+	copyOut(n.Thread, n.Args[1], raw[:min(int(room), len(raw))])
+	copyOut(n.Thread, n.Args[2], size[:])
+	return outcome{}, true
 }
 
 // sweep drops the attempts and inlets whose socket the program has closed.

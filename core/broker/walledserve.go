@@ -76,11 +76,11 @@ func (b *Broker) listenWalled(n seccomp.Notification, fd int, f socketFacts) out
 	if e := carryOptions(fd, host, f.family, true); e != 0 {
 		return failed(e)
 	}
-	raw := inet6(at)
+	raw := inet6
 	if f.family == unix.AF_INET {
-		raw = inet4(at)
+		raw = inet4
 	}
-	if e := bindTo(host, raw); e != 0 {
+	if e := bindTo(host, raw(at)); e != 0 {
 		return failed(e)
 	}
 	if err := unix.Listen(host, backlog); err != nil {
@@ -93,7 +93,7 @@ func (b *Broker) listenWalled(n seccomp.Notification, fd int, f socketFacts) out
 	if e != 0 {
 		return failed(e)
 	}
-	if e := b.exchange(n, fd, host, f); e != 0 {
+	if e := b.exchange(n, fd, host); e != 0 {
 		return failed(e)
 	}
 	b.walled.served[at.Port()] = inode

@@ -101,6 +101,8 @@ type Command struct {
 	Network Network
 	// Serves: some rule lets the sandbox be reached from outside.
 	Serves bool
+	// LocalUDP: some rule lets datagrams be sent to this host's own addresses.
+	LocalUDP bool
 }
 
 // Provider is one way to put a kernel boundary around a child.

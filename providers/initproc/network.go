@@ -91,6 +91,9 @@ func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
 	if err := link.Outward(rtnl.Loopback, source); err != nil {
 		return nil, fmt.Errorf("route to the supervisor: %w", err)
 	}
+	if err := link.Route(rtnl.Loopback, plan.StandIns, netip.AddrFrom4([4]byte{127, 0, 0, 1})); err != nil {
+		return nil, fmt.Errorf("route to services of the host: %w", err)
+	}
 	if n.Source6 == "" {
 		return notes, nil
 	}

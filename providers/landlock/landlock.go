@@ -103,7 +103,7 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 		Gaps:    p.Gaps(pol),
 		Judge:   pol,
 		Network: networkOf(pol, c.Network),
-		Serves:  pol.Serves(),
+		Serves:  pol.Serves(), LocalUDP: pol.LocalUDP(),
 		LooksUp: pol.LooksUpNames(),
 	}, nil
 }

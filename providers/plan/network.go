@@ -1,5 +1,11 @@
 package plan
 
+import "net/netip"
+
+// StandIns are addresses that stand for the host's own loopback addresses (core/broker); inside, what is sent to one comes
+// from the loopback address. They are of RFC 2544, nobody's.
+var StandIns = netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18}), 15)
+
 // Network is a network namespace of the child's own. Nothing leads out of it: what the sandbox sends to an address
 // outside goes to its loopback device and is dropped there. The supervisor holds the door, a few sockets that init
 // makes inside and hands over before any code of the sandbox runs (Door).

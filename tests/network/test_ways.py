@@ -17,7 +17,7 @@ from ways import BY_NAME, WAYS, Way
 MODES = ("walled", "unwalled")
 WHO = ("own", "nobody")
 #: Modes that hold nothing yet.
-UNBUILT = frozenset({"walled"})
+UNBUILT: frozenset[str] = frozenset()
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 

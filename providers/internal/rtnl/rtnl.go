@@ -115,13 +115,21 @@ func (n *Socket) Address(a netip.Addr) error {
 
 // Outward sends everything that is not local to a device.
 func (n *Socket) Outward(index uint32, source netip.Addr) error {
-	route := unix.RtMsg{Family: unix.AF_INET, Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC,
+	return n.Route(index, netip.PrefixFrom(netip.IPv6Unspecified(), 0), source)
+}
+
+// Route sends a network to a device, from an address. The family is the address's; a prefix of no bits is everything.
+func (n *Socket) Route(index uint32, to netip.Prefix, source netip.Addr) error {
+	route := unix.RtMsg{Family: unix.AF_INET, Dst_len: uint8(to.Bits()), Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC,
 		Scope: unix.RT_SCOPE_LINK, Type: unix.RTN_UNICAST}
 	if source.Is6() {
 		route.Family, route.Scope = unix.AF_INET6, unix.RT_SCOPE_UNIVERSE
 	}
-	return n.do(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, structure(&route),
-		attribute{unix.RTA_OIF, number32(index)}, attribute{unix.RTA_PREFSRC, source.AsSlice()})
+	attributes := []attribute{{unix.RTA_OIF, number32(index)}, {unix.RTA_PREFSRC, source.AsSlice()}}
+	if to.Bits() > 0 {
+		attributes = append(attributes, attribute{unix.RTA_DST, to.Addr().AsSlice()})
+	}
+	return n.do(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, structure(&route), attributes...)
 }
 
 // Pair makes a pair of connected devices without address resolution and gives the number of the first.
