@@ -251,8 +251,25 @@ def _swallowed(related: list[BaseException]) -> Iterator[dict[str, Any]]:
     texts = [text for item in related for text in _texts(item)]
     for record in _guard.denials():
         message = record.get("message")
-        if isinstance(message, str) and message and any(message in text for text in texts):
+        told = isinstance(message, str) and message and any(message in text for text in texts)
+        if told or (record.get("layer") != "python" and any(_names(record, text) for text in texts)):
             yield record
+
+
+def _names(record: dict[str, Any], text: str) -> bool:
+    """Does an error of native code speak of what was refused to it? Such a refusal is the kernel's plain error: what ties it to
+    an exception is the host, the port or the path that the library's message has, or the words of that error."""
+    if record.get("layer") == "broker" and any(words in text.lower() for words in ("connection refused", "permission denied")):
+        return True
+    subject = record.get("subject")
+    if not isinstance(subject, str) or not subject:
+        return False
+    host, colon, port = subject.rpartition(":")
+    host = host.strip("[]")
+    if not colon or not port.isdigit():
+        return subject in text
+    numbers = "".join(letter if letter.isdigit() else " " for letter in text).split()
+    return (bool(host) and host in text) or port in numbers
 
 
 def _texts(exc: BaseException) -> Iterator[str]:

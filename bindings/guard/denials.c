@@ -5,6 +5,8 @@
  * context belong to the call that started them), else in the process's. A record is a ring of fixed size that counts what it
  * dropped: a program that is refused a million times does not grow.
  *
+ * What was refused to native code, no question told of: it is asked for when somebody wants the refusals.
+ *
  * An entry is the supervisor's own words (msgpack), which become Python objects only when somebody asks, and the place in
  * the program.
  *
@@ -79,12 +81,7 @@ static record *of_call(void) {
     return (record *)value;
 }
 
-void psb_denial_record(const uint8_t *raw, size_t n, const char *site) {
-    record *r = of_call();
-    if (!r && !whole)
-        whole = new_record();
-    if (!r)
-        r = (record *)Py_XNewRef((PyObject *)whole);
+static void add(record *r, const uint8_t *raw, size_t n, const char *site) {
     if (r && !r->entries)
         r->entries = calloc(ENTRIES, sizeof(entry));
     uint8_t *copy = r && r->entries ? malloc(n) : NULL;
@@ -98,8 +95,48 @@ void psb_denial_record(const uint8_t *raw, size_t n, const char *site) {
         e->n = n;
         e->site = site[0] ? strdup(site) : NULL;
     }
+}
+
+/* The record of the running call, else the process's: a new reference, or NULL without an exception. */
+static record *present(void) {
+    record *r = of_call();
+    if (!r && !whole)
+        whole = new_record();
+    if (!r)
+        r = (record *)Py_XNewRef((PyObject *)whole);
     PyErr_Clear();
+    return r;
+}
+
+void psb_denial_record(const uint8_t *raw, size_t n, const char *site) {
+    record *r = present();
+    add(r, raw, n, site);
     Py_XDECREF(r);
+}
+
+static int64_t told; /* the number of the last refusal of native code that the supervisor has told of */
+
+/* Fetches what was refused to native code since it was last asked, into r: the supervisor alone saw it. Refusals of code that runs
+ * for several calls at once go to the call that asks first. */
+static void fetch_native(record *r) {
+    for (int i = 0; psb.active && i < ENTRIES; i++) {
+        mp_writer w = {0};
+        psb_question(&w, "native", 1, true);
+        mp_int(&w, told);
+        psb_answer a;
+        psb_ask(&w, &a);
+        int64_t number = 0;
+        for (size_t k = 0; k < a.message.n && k < 18; k++)
+            number = 10 * number + (a.message.s[k] - '0');
+        bool more = a.allow && a.denial && number > told;
+        if (more) {
+            add(r, a.denial, (size_t)(a.denial_end - a.denial), "");
+            told = number;
+        }
+        psb_answer_free(&a);
+        if (!more)
+            return;
+    }
 }
 
 PyObject *psb_denial_map(const uint8_t *raw, size_t n, const char *site) {
@@ -153,10 +190,11 @@ PyObject *psb_denials_enter(PyObject *value) {
 PyObject *psb_denials_list(PyObject *value) {
     PyObject *list = PyList_New(0);
     bool one = value && Py_IS_TYPE(value, &record_type);
-    record *r = one ? (record *)Py_NewRef(value) : of_call();
+    record *r = one ? (record *)Py_NewRef(value) : present();
+    fetch_native(r);
     if (list && r && add_maps(r, list) < 0)
         Py_CLEAR(list);
-    if (list && !one && whole && add_maps(whole, list) < 0)
+    if (list && !one && whole && r != whole && add_maps(whole, list) < 0)
         Py_CLEAR(list);
     Py_XDECREF(r);
     return list;

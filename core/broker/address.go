@@ -163,6 +163,15 @@ func inet6(addr netip.AddrPort) []byte {
 	return raw
 }
 
+// peerOf reads an address that inet4 or inet6 wrote.
+func peerOf(raw []byte) netip.AddrPort {
+	port := binary.BigEndian.Uint16(raw[2:])
+	if len(raw) == inet4Length {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(raw[4:8])), port)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(raw[8:24])), port)
+}
+
 // boundTo gives the local address of an internet socket.
 func boundTo(fd int) (netip.AddrPort, unix.Errno) {
 	name, err := unix.Getsockname(fd)

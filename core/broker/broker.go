@@ -101,6 +101,7 @@ type Broker struct {
 	said    map[string]bool // notes that were made
 	lost    lostConnects
 	bound   boundSockets
+	hearing hearing
 	dns     []netip.AddrPort // where the resolver listens
 	led     led
 	place   *confined

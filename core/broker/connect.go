@@ -55,6 +55,11 @@ func (b *Broker) connectCopy(n seccomp.Notification, fd int, raw []byte) outcome
 		} else if !b.allows(n, "connect", f, t) {
 			return failed(unix.ECONNREFUSED)
 		}
+		if f.kind == unix.SOCK_DGRAM && b.hearing.silent(fd) {
+			if e := b.hearing.add(fd, peerOf(t.raw)); e != 0 {
+				return failed(e)
+			}
+		}
 	}
 	return b.connectInet(n, fd, t)
 }
@@ -123,11 +128,31 @@ func sendDeadline(fd int) time.Time {
 
 // allows asks the judge about an internet address, and records a refusal.
 func (b *Broker) allows(n seccomp.Notification, op string, f socketFacts, t target) bool {
-	return b.judged(n, b.question(op, f, t))
+	q := b.question(op, f, t)
+	d := b.decide(q)
+	if !d.Allow && !b.sorting(q) {
+		b.refused(n, q, d)
+	}
+	return d.Allow
 }
 
 func (b *Broker) question(op string, f socketFacts, t target) policy.NetQuestion {
 	return policy.NetQuestion{Op: op, Proto: f.word(), Host: t.asked.Addr().WithZone("").String(), Port: int(t.asked.Port())}
+}
+
+// sorting tells that a refused call is most likely the C library's, which orders the addresses of a name by connecting a
+// datagram socket to each, and sends nothing: musl to its own port, glibc to the one that the connection will be to. That is
+// nothing to tell of. QUIC, which would be, falls back on the connection that is allowed.
+func (b *Broker) sorting(q policy.NetQuestion) bool {
+	const muslPort = 65535
+	if q.Op != "connect" || q.Proto != "udp" {
+		return false
+	}
+	if q.Port == 0 || q.Port == muslPort {
+		return true
+	}
+	q.Proto = "tcp"
+	return b.decide(q).Allow
 }
 
 // judged asks the judge, and records a refusal.

@@ -67,7 +67,7 @@ func (s *sending) prepareInet(r *request) unix.Errno {
 	} else if !s.b.allows(s.n, "sendto", s.facts, t) {
 		return unix.ECONNREFUSED
 	}
-	return 0
+	return s.b.hearing.add(s.fd, peerOf(s.name))
 }
 
 // netlinkKernel is the address of the kernel (struct sockaddr_nl).

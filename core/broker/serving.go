@@ -51,7 +51,11 @@ func (b *Broker) bind(n seccomp.Notification) outcome {
 		if b.walled != nil {
 			return b.bindWalled(n, fd, f, t)
 		}
-		if !b.mayBind(n, f, t) {
+		if b.anyPort(f, t) {
+			if e := b.hearing.none(fd); e != 0 {
+				return failed(e)
+			}
+		} else if !b.allows(n, "bind", f, t) {
 			return failed(unix.EACCES)
 		}
 		e = bindTo(fd, t.raw)
@@ -89,12 +93,11 @@ func (s *boundSockets) add(cookie uint64) {
 
 func (s *boundSockets) has(cookie uint64) bool { return cookie != 0 && s.known[cookie] }
 
-// mayBind asks the judge, except for what reaches nobody: a client of names takes any port for its questions.
-func (b *Broker) mayBind(n seccomp.Notification, f socketFacts, t target) bool {
-	if b.config.DNS != nil && f.word() == "udp" && t.asked.Port() == 0 && t.asked.Addr().Unmap().IsUnspecified() {
-		return true // what the kernel does by itself at the first send
-	}
-	return b.allows(n, "bind", f, t)
+// anyPort tells a datagram socket that takes any port on any address, as the kernel would give it one with the first thing
+// that it sends: clients of names do so. It hears nobody until it has sent something.
+func (b *Broker) anyPort(f socketFacts, t target) bool {
+	return f.word() == "udp" && t.asked.Port() == 0 && t.asked.Addr().Unmap().IsUnspecified() &&
+		!b.decide(policy.NetQuestion{Op: "bind", Proto: "udp", Host: t.asked.Addr().String()}).Allow
 }
 
 // listen is judged by the address that the socket has. Without one the kernel gives it a port, on all addresses.

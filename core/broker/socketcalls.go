@@ -65,3 +65,13 @@ func withoutWaiting(fd int, do func() unix.Errno) unix.Errno {
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags)
 	return e
 }
+
+// filterLength is how many instructions the filter of a socket has, 0 where there is none.
+func filterLength(fd int) (int, error) {
+	var length uint32
+	_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_GET_FILTER, 0, uintptr(unsafe.Pointer(&length)), 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(length), nil
+}

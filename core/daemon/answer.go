@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"strconv"
 	"syscall"
 
 	"github.com/pysandboxes/pysandboxes/core/policy"
@@ -40,6 +41,9 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 	if j.learn {
 		return wire.Answer{Seq: q.Seq, Allow: true}
 	}
+	if q.Op == wire.OpNative {
+		return j.native(q)
+	}
 	if q.Op == wire.OpHidden {
 		return wire.Answer{Seq: q.Seq, Allow: true, Message: j.shown(q.Path, q.Names)}
 	}
@@ -73,6 +77,15 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 	}
 	j.denials.add(denial)
 	return wire.Answer{Seq: q.Seq, Exc: how.exc, Errno: int(how.errno), Message: denial.Message, Denial: &denial}
+}
+
+// native gives the next refusal of native code, with its number for a message.
+func (j *judge) native(q wire.Question) wire.Answer {
+	a := wire.Answer{Seq: q.Seq, Allow: true}
+	if d, number := j.denials.nativeAfter(q.After); number > 0 {
+		a.Denial, a.Message = &d, strconv.FormatUint(number, 10)
+	}
+	return a
 }
 
 // shown has a letter for each name in a folder: + where a list of the folder shows it, - where an ignore rule hides it.

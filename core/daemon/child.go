@@ -230,7 +230,11 @@ func (c *Child) watch() {
 
 // native records what was refused to native code. It runs on the broker's thread, before the caller has its answer, so that
 // a program that asks for its denials afterwards finds this one.
-func (c *Child) native(d broker.Denial) { c.denials.add(nativeDenial(d)) }
+func (c *Child) native(d broker.Denial) {
+	one := nativeDenial(d)
+	c.denials.addNative(one)
+	c.plan.spec.Logger.Warn("refused to native code", "layer", one.Layer, "op", one.Op, "subject", one.Subject, "message", one.Message)
+}
 
 // brokerNote passes on what the broker says of itself.
 func (c *Child) brokerNote(text string) { c.plan.spec.Logger.Warn(text) }
@@ -266,6 +270,9 @@ func (c *Child) Provider() string { return c.plan.Provider() }
 
 // Conn is the channel for calls, nil without one.
 func (c *Child) Conn() *transport.Conn { return c.conn }
+
+// NativeDenials lists what was refused to native code so far, each subject once.
+func (c *Child) NativeDenials() []Denied { return c.denials.natives() }
 
 // Denials lists what was refused so far, in order, each subject once.
 func (c *Child) Denials() []Denied { return c.denials.list() }

@@ -21,6 +21,50 @@ type denials struct {
 	seen  map[denialKey]*Denied
 	order []denialKey
 	total int
+
+	// Of native code, which no answer to a question tells of: the newest, until the guard asks for them.
+	native      []wire.Denial
+	nativeFirst uint64 // the number of the first of them; they count from 1
+}
+
+// maxNative bounds those. What the program asks too late for is still in the log and in the application's list.
+const maxNative = 256
+
+// addNative is add for what was refused to native code.
+func (d *denials) addNative(one wire.Denial) {
+	d.add(one)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nativeFirst == 0 {
+		d.nativeFirst = 1
+	}
+	if len(d.native) == maxNative {
+		d.native = append(d.native[:0], d.native[1:]...)
+		d.nativeFirst++
+	}
+	d.native = append(d.native, one.Sent())
+}
+
+// nativeAfter gives the first refusal of native code after a number, and its number; 0: there is none.
+func (d *denials) nativeAfter(number uint64) (wire.Denial, uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := max(number+1, d.nativeFirst)
+	if d.nativeFirst == 0 || next-d.nativeFirst >= uint64(len(d.native)) {
+		return wire.Denial{}, 0
+	}
+	return d.native[next-d.nativeFirst], next
+}
+
+// natives gives the refusals of native code, each subject once.
+func (d *denials) natives() []Denied {
+	var out []Denied
+	for _, one := range d.list() {
+		if one.Layer != "python" {
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 type denialKey struct{ layer, family, op, subject string }

@@ -113,6 +113,7 @@ func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 	if plan.Learning() {
 		report(plan, stderr)
 	}
+	tell(c.NativeDenials(), stderr)
 	switch {
 	case err != nil:
 		return fail(stderr, exitStart, err)
@@ -125,6 +126,24 @@ func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 		return 128 + int(status.Signal)
 	}
 	return status.Code
+}
+
+// maxTold bounds how many refusals are told of at the end.
+const maxTold = 20
+
+// tell says what was refused to native code: that code got the kernel's plain errors, and what it printed of them names no
+// rule. A refusal that Python met was told in its exception.
+func tell(denials []daemon.Denied, stderr io.Writer) {
+	for _, d := range denials[:min(len(denials), maxTold)] {
+		times := ""
+		if d.Count > 1 {
+			times = fmt.Sprintf(", %d times", d.Count)
+		}
+		fmt.Fprintf(stderr, "python-sb: refused to native code%s: %s\n", times, d.Message)
+	}
+	if more := len(denials) - maxTold; more > 0 {
+		fmt.Fprintf(stderr, "python-sb: and %d more\n", more)
+	}
 }
 
 // errNone is os-sandbox=none for a whole program.

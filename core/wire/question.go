@@ -22,6 +22,7 @@ const (
 	OpEnv      Op = "env"
 	OpHidden   Op = "hidden"
 	OpRemove   Op = "remove"
+	OpNative   Op = "native"
 	OpLearn    Op = "learn"
 	OpLearnEnv Op = "learn-env"
 	OpNote     Op = "note"
@@ -67,6 +68,8 @@ type Question struct {
 	Quiet  bool   // learn: the import system asked, not the program
 
 	Level, Text string // note
+
+	After uint64 // native: the number of the last refusal that the asker has
 }
 
 // subject is how the arguments of one family are read and written. One table serves the plain question and its learn form.
@@ -161,6 +164,9 @@ func DecodeQuestion(data []byte) (Question, error) {
 	case q.Op == OpHidden:
 		r.want(rest, 2)
 		q.Path, q.Names = r.bytes("path", maxPath), readList(r)
+	case q.Op == OpNative:
+		r.want(rest, 1)
+		q.After = r.uint("number", math.MaxInt64)
 	case q.Op == OpNote:
 		r.want(rest, 2)
 		q.Level, q.Text = r.word("level", 16), r.loose("text", maxText)
@@ -240,6 +246,8 @@ func (q *Question) Encode() ([]byte, error) {
 		head(2).str(q.Name).str(q.Site)
 	case q.Op == OpHidden:
 		head(2).bin(q.Path).bins(q.Names)
+	case q.Op == OpNative:
+		head(1).uint(q.After)
 	case q.Op == OpNote:
 		head(2).str(q.Level).str(q.Text)
 	default:

@@ -31,6 +31,7 @@ var questions = []Question{
 	{Op: OpLearn, Family: OpEval, Kind: "eval", Site: "<string>:1"},
 	{Op: OpLearnEnv, Name: "HOME", Site: "a.py:2"},
 	{Seq: 7, Op: OpHidden, Path: "/data", Names: []string{"a", "\xff\n"}},
+	{Seq: 7, Op: OpNative, After: 1 << 40},
 	{Op: OpNote, Level: "warning", Text: "two\nlines"},
 }
 

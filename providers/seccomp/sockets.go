@@ -132,11 +132,19 @@ var strayOptions = []struct {
 	{unix.SOL_IPV6, unix.MCAST_MSFILTER, "the same"},
 }
 
+// filterOptions would take off the filter by which a datagram socket hears only whom it spoke to.
+var filterOptions = []uint32{unix.SO_ATTACH_FILTER, unix.SO_DETACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_LOCK_FILTER}
+
 func optionTests(n Needs) []Test {
 	if !n.Inet || n.Ask&AskConnect == 0 {
 		return nil
 	}
 	var t []Test
+	if n.Ask&AskSend != 0 {
+		for _, option := range filterOptions {
+			t = append(t, Test{[]Match{is(1, unix.SOL_SOCKET), is(2, option)}, denied})
+		}
+	}
 	for _, o := range strayOptions {
 		t = append(t, Test{[]Match{is(1, o.level), is(2, o.option)}, denied})
 	}

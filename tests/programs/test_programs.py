@@ -22,7 +22,7 @@ MODES = ("walled", "unwalled")
 #: Modes in which native code's network is not judged yet.
 UNBUILT = frozenset({"walled"})
 #: Modes in which Python is told of what native code was refused.
-TOLD: frozenset[str] = frozenset()
+TOLD = frozenset({"unwalled", "walled"})
 
 
 @dataclass(frozen=True)
