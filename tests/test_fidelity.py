@@ -203,6 +203,20 @@ for size in 32, 64, 256:
     t = threading.Thread(target=lambda: (os.stat("work/f"), open("work/f").close(), os.listdir("work"))); t.start(); t.join()
     print(size)
 """,
+    "texts as long as the kernel takes, and longer": """
+os.mkdir("work/d"); open("work/f", "w").close()
+long = "work/" + "d/../" * 900 + "f"
+def same(call, *rest):
+    for text in "work/" + "d/../" * 800 + "f", "work/" + "./" * 2045 + "f", "work//" + "./" * 2045 + "f", long:
+        for path in text, os.fsencode(text):
+            try: got = type(call(path, *rest)).__name__
+            except OSError as e: got = e.errno
+            print(call.__name__, len(text), got)
+for name in sorted(os.pathconf_names): same(os.pathconf, name)
+for call in os.stat, os.lstat, os.readlink, os.statvfs, os.listdir, os.scandir, os.chdir, os.mkdir, os.rmdir, os.remove: same(call)
+for call in os.access, os.chmod, os.truncate: same(call, 0)
+same(os.open, os.O_RDONLY); same(os.rename, "work/g"); same(os.link, "work/h")
+""",
     "exit code": "import atexit; atexit.register(print, 'bye'); sys.exit('words')",
     "uncaught": "os.stat('work/none')",
 }

@@ -115,7 +115,8 @@ static bool hopeless(PyObject *o, bool path, bool wide) {
     if (!path || !(PyUnicode_CheckExact(o) || PyBytes_CheckExact(o)))
         return false;
     PyObject *bytes = PyUnicode_Check(o) ? PyUnicode_EncodeFSDefault(o) : Py_NewRef(o);
-    bool impossible = bytes ? strlen(PyBytes_AS_STRING(bytes)) != (size_t)PyBytes_GET_SIZE(bytes)
+    /* The kernel takes no text of PATH_MAX letters, wherever it leads; pathconf knows some answers without a look at it. */
+    bool impossible = bytes ? strlen(PyBytes_AS_STRING(bytes)) != (size_t)PyBytes_GET_SIZE(bytes) || PyBytes_GET_SIZE(bytes) >= PATH_MAX
                             : PyErr_ExceptionMatches(PyExc_UnicodeError); /* not for want of memory: it may be there for the call */
     PyErr_Clear();
     Py_XDECREF(bytes);
