@@ -54,6 +54,18 @@ func TestDomains(t *testing.T) {
 	assert.Equal(t, []string{"example.com", "internal.example.com"}, []string{rules[0].Domain, rules[1].Domain})
 }
 
+// What a name had when the profile was loaded is no way round a DENY for the domain above it.
+func TestDenyOfADomainHoldsAtWhatItsNamesHad(t *testing.T) {
+	w := newWorld(t)
+	w.resolver["api.example.com"] = []string{"198.51.100.1"}
+	pol := w.policy(t, "net=ALLOW|TCP|api.example.com|80,443|OUT", "net=DENY|*|*.example.com|443|*")
+	assert.True(t, pol.Net(tcp("198.51.100.1", 80)).Allow)
+	assert.False(t, pol.Net(tcp("198.51.100.1", 443)).Allow)
+	assert.False(t, pol.Net(tcp("api.example.com", 443)).Allow)
+	pol = w.policy(t, "net=ALLOW|TCP|api.example.com|443|OUT", "net=DENY|*|*.example.com|443|*", "net=ALLOW|TCP|198.51.100.0/24|*|OUT")
+	assert.True(t, pol.Net(tcp("198.51.100.1", 443)).Allow, "the address has a rule of its own")
+}
+
 func TestAnAddressIsReachableByTheNamesThatGaveIt(t *testing.T) {
 	w := newWorld(t)
 	w.resolver["api.example.org"] = []string{"198.51.100.1"}
@@ -234,13 +246,16 @@ func TestCoverOfDomains(t *testing.T) {
 		wide, narrow string
 		covers       bool
 	}{
-		{"*.example.com", "a.example.com", true}, {"*.example.com", "example.com", false}, {"*.example.com", "*.example.com", true},
+		{"*.example.com", "a.example.com", false}, {"*.example.com", "example.com", false}, {"*.example.com", "*.example.com", true},
 		{"*.example.com", "*.a.example.com", true}, {"*.a.example.com", "*.example.com", false}, {"*.example.com", "notexample.com", false},
 		{"a.example.com", "*.a.example.com", false}, {"*", "*.example.com", true}, {"*", "*.internal", false}, {"*.example.com", "*", false},
 		{"*.example.com", "10.0.0.1", false}, {"*.example.com", "@private", false}, {"@private", "*.example.com", false}, {"0.0.0.0/0", "*.example.com", false},
 	} {
 		assert.Equal(t, c.covers, rule(c.wide).Covers(rule(c.narrow)), "%s over %s", c.wide, c.narrow)
 	}
+	deny, err := ParseNet([]string{"DENY", "TCP", "*.example.com", "*", "*"})
+	require.NoError(t, err)
+	assert.True(t, deny.Covers(rule("a.example.com")), "it takes away all that an ALLOW gives")
 	assert.Equal(t, "ALLOW|TCP|*.example.com|443|OUT", rule("*.EXAMPLE.com.").String())
 }
 

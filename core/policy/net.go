@@ -145,9 +145,19 @@ func (n *netRules) pin(x *netIndex, r *netRule, addrs []netip.Addr) {
 	if !r.deny {
 		n.pins[r.name] = addrs
 	}
+	var except []*netRule
+	if !r.deny {
+		n.deny.forName(r.name, func(d *netRule) bool {
+			if d.domain != "" {
+				except = append(except, d)
+			}
+			return false
+		})
+	}
 	for _, a := range addrs {
 		a = unfold(a)
 		at := *r
+		at.except = except
 		at.set(netip.PrefixFrom(a, a.BitLen()))
 		x.putPrefix(at.prefix, &at)
 	}
@@ -226,7 +236,7 @@ func (x *netIndex) byPrefix(a netip.Addr, q *question, fits func(*netRule) bool)
 			continue
 		}
 		for _, r := range x.prefixes[p] {
-			if r.holds(q) && fits(r) {
+			if r.holds(q) && fits(r) && !r.excepted(q) {
 				return r.line
 			}
 		}
@@ -280,7 +290,11 @@ func (p *Policy) decideNet(n NetQuestion, l *Live) Decision {
 		return p.allow("net", n.Op, n.Host, line)
 	}
 	d := p.refuseNet(n, line, "")
-	if name := l.NameOf(addr); line == 0 && name != "" && op.dir == dirOut {
+	name := l.NameOf(addr)
+	if name == "" {
+		name = p.net.nameAt(unfold(addr))
+	}
+	if line == 0 && name != "" && op.dir == dirOut {
 		d.Note = "A look-up of " + name + " gave that address."
 		n.Host = name
 		d.Add = append(p.suggestNet(n, "OUT"), d.Add...)
@@ -371,6 +385,16 @@ func (p *Policy) byName(n NetQuestion, q *question) Decision {
 		}
 	}
 	return p.allow("net", n.Op, n.Host, r.line)
+}
+
+// nameAt is the name of an ALLOW rule that had the address when the profile was loaded, "" where none had.
+func (n *netRules) nameAt(a netip.Addr) string {
+	for _, r := range n.allow.prefixes[netip.PrefixFrom(a, a.BitLen())] {
+		if r.name != "" {
+			return r.name
+		}
+	}
+	return ""
 }
 
 // Pinned returns the addresses that a host name of an ALLOW rule had when the profile was loaded; the sandbox sees

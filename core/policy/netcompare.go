@@ -120,8 +120,10 @@ func (n NetRule) coversNetwork(o NetRule) bool {
 		return b.name != "" && publicName(b.name) || b.domain != "" && publicName("x."+b.domain) || b.prefix.IsValid() && b.class == public
 	case b.any:
 		return false
+	case a.domain != "" && b.name != "": // whose addresses are known when the profile is loaded, those below a domain are not
+		return a.deny && !b.deny && strings.HasSuffix(b.name, "."+a.domain)
 	case a.domain != "":
-		return strings.HasSuffix(b.name, "."+a.domain) || b.domain == a.domain || strings.HasSuffix(b.domain, "."+a.domain)
+		return b.domain == a.domain || strings.HasSuffix(b.domain, "."+a.domain)
 	case a.name != "" || b.name != "" || b.domain != "":
 		return a.name != "" && a.name == b.name
 	case a.named != public && b.named != public:

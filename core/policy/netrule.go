@@ -41,7 +41,8 @@ type netRule struct {
 	name   string // a host name, lower case, without a dot at the end
 	domain string // names below this one, at any depth; not the name itself
 
-	class set // the set that prefix lies in, public where it is wider
+	class  set        // the set that prefix lies in, public where it is wider
+	except []*netRule // prefix is an address of name: the DENY rules for domains above the name
 }
 
 type portRange struct{ from, to uint16 }
@@ -206,6 +207,17 @@ func (r *netRule) holds(q *question) bool {
 	}
 	for _, p := range r.ports {
 		if q.port >= int(p.from) && q.port <= int(p.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// excepted tells that a DENY for a domain takes away what the rule allows by its name. The address may be allowed by
+// other rules: which names lead to it is not known.
+func (r *netRule) excepted(q *question) bool {
+	for _, d := range r.except {
+		if d.holds(q) {
 			return true
 		}
 	}

@@ -26,6 +26,8 @@ func TestDiff(t *testing.T) {
 		{"expose-ro=./data", "expose-ro=./data/deep", "narrower -expose-ro={dir}/data same +expose-ro={dir}/data/deep", false},
 		{"expose-ro=./data\nignore=*.key", "expose-ro=./data", "wider -ignore=*.key", true},
 		{"net=ALLOW|TCP|192.0.2.0/24|443|OUT", "net=ALLOW|TCP|192.0.2.1|443|OUT", "narrower -net=ALLOW|TCP|192.0.2.0/24|443|OUT same +net=ALLOW|TCP|192.0.2.1|443|OUT", false},
+		{"net=ALLOW|TCP|*.example.com|443|OUT", "net=ALLOW|TCP|api.example.com|443|OUT", "wider +net=ALLOW|TCP|api.example.com|443|OUT narrower -net=ALLOW|TCP|*.example.com|443|OUT", true},
+		{"net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|TCP|*.example.com|443|OUT", "wider +net=ALLOW|TCP|*.example.com|443|OUT narrower -net=ALLOW|TCP|api.example.com|443|OUT", true},
 		{"net=ALLOW|TCP|192.0.2.1|443|OUT", "net=allow|tcp|192.0.2.1|443-443|out", "", false},
 		{"net=ALLOW|TCP|*|443|OUT\nnet=DENY|*|192.0.2.1|*|*", "net=ALLOW|TCP|*|443|OUT", "wider -net=DENY|*|192.0.2.1|*|*", true},
 		{"python-api=ALLOW:process-exec", "python-api=ALLOW:process-exec, ALLOW:os.system", "same +python-api=ALLOW:os.system", false},

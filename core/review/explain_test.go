@@ -18,7 +18,8 @@ var landlock = Kernel{Provider: "landlock", Files: true, Exec: true, Sockets: tr
 
 func TestExplain(t *testing.T) {
 	profile := []string{"expose-ro=./data", "expose-rw=./out", "ignore=*.key", "net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|TCP|*|8443|OUT",
-		"net=DENY|*|@metadata|*|*", "python-import=json", "python-api=ALLOW:threads, DENY:os.system", "env=LANG=${LANG}", "net=ALLOW|UDP|10.0.0.1|53|OUT"}
+		"net=DENY|*|@metadata|*|*", "python-import=json", "python-api=ALLOW:threads, DENY:os.system", "env=LANG=${LANG}", "net=ALLOW|UDP|10.0.0.1|53|OUT",
+		"net=ALLOW|TCP|*.example.net|22|OUT", "net=DENY|*|*.not.example.net|*|*"}
 	for _, c := range []struct {
 		question string
 		allow    bool
@@ -36,7 +37,7 @@ func TestExplain(t *testing.T) {
 		{"open /usr/lib/python3.11/os.py", true, 0, "", Allows},
 		{"OPEN ~/x", false, 0, "expose-ro=./home/x", Refuses},
 		{"connect api.example.com:443", true, 4, "net=DENY|TCP|192.0.2.1|443|OUT", Blind},
-		{"connect api.example.com:80", false, 0, "net=ALLOW|TCP|192.0.2.1|80|OUT", Blind},
+		{"connect api.example.com:80", false, 0, "net=ALLOW|TCP|api.example.com|80|OUT net=ALLOW|TCP|192.0.2.1|80|OUT", Blind},
 		{"connect unknown.example.org:8443", true, 5, "net=DENY|TCP|unknown.example.org|8443|OUT", Blind},
 		{"connect unknown.example.org:1", false, 0, "net=ALLOW|TCP|unknown.example.org|1|OUT", Blind},
 		{"connect 169.254.169.254:80", false, 6, "net=DENY|*|@metadata|*|*", Blind},
@@ -52,7 +53,13 @@ func TestExplain(t *testing.T) {
 		{"call ctypes.CDLL", false, 0, "python-api=ALLOW:ctypes.CDLL python-api=ALLOW:native", Blind},
 		{"env LANG", true, 9, "unenv=LANG", Allows},
 		{"env HOME", false, 0, "env=HOME=${HOME}", Refuses},
-		{"connect 0300.0.02.1:1", false, 0, "net=ALLOW|TCP|192.0.2.1|1|OUT", Blind},
+		{"connect 0300.0.02.1:1", false, 0, "net=ALLOW|TCP|api.example.com|1|OUT net=ALLOW|TCP|192.0.2.1|1|OUT", Blind},
+		{"connect deep.down.example.net:22", true, 11, "net=DENY|TCP|deep.down.example.net|22|OUT", Blind},
+		{"connect deep.down.example.net:23", false, 0, "net=ALLOW|TCP|deep.down.example.net|23|OUT", Blind},
+		{"connect example.net:22", false, 0, "net=ALLOW|TCP|example.net|22|OUT", Blind},
+		{"connect x.not.example.net:22", false, 12, "net=DENY|*|*.not.example.net|*|*", Blind},
+		{"resolve a.example.net", true, 11, "", Blind},
+		{"resolve x.not.example.net", false, 12, "net=DENY|*|*.not.example.net|*|*", Blind},
 		{"udp 10.1:53", true, 10, "net=DENY|UDP|10.0.0.1|53|OUT", Blind}, // inet_aton's spellings
 		{"udp 0x0a000001:53", true, 10, "net=DENY|UDP|10.0.0.1|53|OUT", Blind},
 		{"udp 167772161:53", true, 10, "net=DENY|UDP|10.0.0.1|53|OUT", Blind},

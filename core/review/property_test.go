@@ -14,8 +14,8 @@ var pool = []string{
 	"expose-ro=./data", "expose-rw=./data/deep", "expose-rw=./out", "expose-ro=./data/deep", "expose-ro=.", "expose-ro=./data/a.key", "expose-ro=/usr/lib/python3.11/json",
 	"ignore=*.key", "ignore=deep", "ignore=./out/**/x", "ignore=./nowhere/*",
 	"net=ALLOW|TCP|10.0.0.0/8|*|OUT", "net=ALLOW|TCP|10.1.2.3|80,443|OUT", "net=ALLOW|*|*|53-443|*", "net=ALLOW|TCP|@loopback|*|*", "net=ALLOW|TCP|@private|80|OUT",
-	"net=ALLOW|TCP|0.0.0.0/0|*|OUT", "net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|TCP|127.0.0.1|80|*", "net=ALLOW|TCP|192.0.2.1|443|OUT", "net=ALLOW|TCP|169.254.169.254|80|OUT", "net=ALLOW|TCP|@link-local|*|OUT",
-	"net=DENY|*|@loopback|*|*", "net=DENY|TCP|10.1.0.0/16|80|OUT", "net=DENY|*|@link-local|*|*", "net=DENY|*|*|443|*", "net=DENY|TCP|api.example.com|*|OUT", "net=DENY|*|@metadata|*|*",
+	"net=ALLOW|TCP|0.0.0.0/0|*|OUT", "net=ALLOW|TCP|api.example.com|443|OUT", "net=ALLOW|TCP|*.example.com|443|OUT", "net=ALLOW|TCP|*.org|*|OUT", "net=ALLOW|TCP|127.0.0.1|80|*", "net=ALLOW|TCP|192.0.2.1|443|OUT", "net=ALLOW|TCP|169.254.169.254|80|OUT", "net=ALLOW|TCP|@link-local|*|OUT",
+	"net=DENY|*|@loopback|*|*", "net=DENY|TCP|10.1.0.0/16|80|OUT", "net=DENY|*|@link-local|*|*", "net=DENY|*|*|443|*", "net=DENY|TCP|api.example.com|*|OUT", "net=DENY|*|*.example.com|*|*", "net=DENY|TCP|*.example.org|443|OUT", "net=DENY|*|@metadata|*|*",
 	"python-import=json, xml", "python-import=xml.etree", "python-import=*", "python-import=os.path, json.tool", "python-import=DENY:xml", "python-import=DENY:xml.etree.ElementTree", "python-import=DENY:*", "python-import=DENY:csv",
 	"python-api=ALLOW:os.system", "python-api=ALLOW:process-exec", "python-api=ALLOW:*", "python-api=ALLOW:subprocess.run", "python-api=ALLOW:dynamic-code", "python-api=ALLOW:builtins.eval", "python-api=ALLOW:threads",
 	"python-api=DENY:os.system", "python-api=DENY:process-exec", "python-api=DENY:*", "python-api=DENY:process-control", "python-api=DENY:builtins.exec", "python-api=DENY:threads",
@@ -43,7 +43,7 @@ var asked = func() []string {
 	for _, name := range []string{"HOME", "A_KEY", "A_B", "B_KEY", "PATH"} {
 		out = append(out, "env "+name)
 	}
-	return append(out, "eval", "code", "compile", "resolve api.example.com", "resolve other.example.com", "connect api.example.com:443", "connect www.example.org:443")
+	return append(out, "eval", "code", "compile", "resolve api.example.com", "resolve other.example.com", "resolve www.example.org", "connect other.example.com:443", "connect api.example.com:443", "connect www.example.org:443")
 }()
 
 func (p *place) verdicts(t *testing.T, s Subject) []bool {

@@ -29,6 +29,8 @@ TABLE = {
     "moves.example.org": ["93.184.216.36", "93.184.216.37"],
     "s3cret.evil.test": ["93.184.216.34"],
 }
+#: More than a message of 512 bytes holds.
+CROWD = [f"198.51.101.{n}" for n in range(60)]
 RESOLV = "nameserver 93.184.216.35\nnameserver 198.51.100.7\nsearch corp.example\noptions timeout:2 attempts:2\n"
 
 
@@ -76,14 +78,17 @@ def answers(server: socket.socket, asked: list[str]) -> None:
         name, end = name_in(question)
         asked.append(name)
         (kind,) = struct.unpack_from("!H", question, end)
-        found = b""
+        found = []
         if kind == 1 and name in TABLE:
             which = min(times.get(name, 0), len(TABLE[name]) - 1)
             times[name] = times.get(name, 0) + 1
-            found = b"\xc0\x0c" + struct.pack("!2HIH", 1, 1, 1, 4) + socket.inet_aton(TABLE[name][which])
-        code = 0x8180 if name in TABLE else 0x8183
-        head = question[:2] + struct.pack("!5H", code, 1, bool(found), 0, 0)
-        server.sendto(head + question[12 : end + 4] + found, where)
+            found = [TABLE[name][which]]
+        elif kind == 1 and name == "crowd.example.com":
+            found = CROWD
+        code = 0x8180 if name in TABLE or found else 0x8183
+        records = [b"\xc0\x0c" + struct.pack("!2HIH", 1, 1, 1, 4) + socket.inet_aton(address) for address in found]
+        head = question[:2] + struct.pack("!5H", code, 1, len(found), 0, 0)
+        server.sendto(head + question[12 : end + 4] + b"".join(records), where)
 
 
 def main() -> int:
