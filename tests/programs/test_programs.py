@@ -20,7 +20,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 CLIENTS = Path(__file__).parent / "clients"
 MODES = ("walled", "unwalled")
 #: Modes in which native code's network is not judged yet.
-UNBUILT = frozenset({"walled"})
+UNBUILT: frozenset[str] = frozenset()
 #: Modes in which Python is told of what native code was refused.
 TOLD = frozenset({"unwalled", "walled"})
 
