@@ -373,6 +373,7 @@ PyObject *psb_readline_call(PSB_CALL);
 PyObject *psb_own_number(PSB_CALL);
 PyObject *psb_explained(PSB_CALL);
 PyObject *psb_call_again(PSB_CALL); /* again.c */
+PyObject *psb_connect_again(PyCFunction original, PyObject *self, PyObject *address);
 void psb_tell_file(PyObject *error, const char *path, int need, const char *event); /* hangs the refusal of a file on an error */
 typedef struct {
     const char *module, *attr, *spec;

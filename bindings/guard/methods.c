@@ -75,7 +75,7 @@ static PyObject *socket_listen(PyObject *self, PyObject *args) {
 static PyObject *with_address(int which, const char *op, PyObject *self, PyObject *address) {
     PyObject *exact = psb_net_address(self, address), *result = NULL;
     if (exact && psb_net_name(op, self, exact) == 0)
-        result = originals[which](self, exact);
+        result = which == BIND ? originals[which](self, exact) : psb_connect_again(originals[which], self, exact);
     if (result && which == BIND)
         psb_net_bound(self, exact);
     Py_XDECREF(exact);
