@@ -12,6 +12,7 @@ import (
 	"github.com/pysandboxes/pysandboxes/core/broker"
 	"github.com/pysandboxes/pysandboxes/core/resolver"
 	"github.com/pysandboxes/pysandboxes/providers/initproc"
+	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
 // answer takes over the listener that init hands over, and serves it.
@@ -31,6 +32,7 @@ func (p *Process) answer(listener int, cmd Command, door []int) error {
 		Program:  p.pid,
 		Confine:  func() error { return initproc.ConfineThread(boundary) },
 		OwnExec:  !boundary.Filter.Exec,
+		Keep:     boundary.Filter.Ask&seccomp.AskSocket != 0,
 		Denied:   cmd.Denied,
 		Note:     cmd.Note,
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/broker"
+	"github.com/pysandboxes/pysandboxes/providers/contract"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
@@ -166,7 +167,16 @@ func inNetwork(cmd Command, how Network) Command {
 		return cmd
 	}
 	b := *cmd.Boundary
+	keep := how != Walled && !contract.MayFetch()
+	if keep {
+		// Sends cannot be told from those on sockets of which the supervisor has given up its copy, so nothing may exist
+		// that sends without a connection.
+		b.Filter.UDP, b.Filter.UnixDatagram = false, false
+	}
 	b.Filter.Ask = asked(&b, how)
+	if keep && b.Filter.Ask != 0 {
+		b.Filter.Ask |= seccomp.AskSocket
+	}
 	b.Network = nil
 	if how == Walled {
 		b.Network = networkPlan()

@@ -28,7 +28,7 @@ func NetworkHere(word string, namespaces, descriptors bool) (string, error) {
 	}
 	switch {
 	case !descriptors:
-		return fmt.Sprintf("%s (%s), but pidfd_getfd is not permitted here, which the supervisor needs: what rules allow is refused to native code, too", how, why), nil
+		return fmt.Sprintf("%s (%s), and pidfd_getfd is not permitted here: the supervisor makes the sandbox's sockets itself; datagrams and looking names up are refused", how, why), nil
 	case how == contract.Walled && !namespaces:
 		return fmt.Sprintf("%s (%s), but no namespaces can be made here: a profile with network rules does not start", how, why), nil
 	case how == contract.Walled:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -194,7 +195,7 @@ def test_the_doctor_says_what_a_container_lacks(place: Place, contained: Path) -
         "-docker -drop": [
             "no   pidfd_getfd",
             "no   user namespaces",
-            "pidfd_getfd is not permitted here, which the supervisor needs",
+            "pidfd_getfd is not permitted here: the supervisor makes",
             "limits: partial",
         ],
         "-docker -drop -no-proc": ["there is no /proc here"],
@@ -203,3 +204,97 @@ def test_the_doctor_says_what_a_container_lacks(place: Place, contained: Path) -
         done = run(place, contained, flags, place.bin / "pysandboxes", "doctor")
         for line in lines:
             assert line in done.stdout, (flags, done.stdout, done.stderr)
+
+
+#: A client and a server in one sandbox, by TCP and by a path: what each ends with is what it ends with bare.
+SOCKETS = """
+import asyncio, multiprocessing.connection as mc, os, socket, sys, threading
+def tries(name, function):
+    try: print(name, function())
+    except Exception as e: print(name, type(e).__name__, e.errno)
+server = socket.create_server(("127.0.0.1", 0))
+server.listen(5)
+where = server.getsockname()
+def serve():
+    while True:
+        one, _ = server.accept()
+        one.sendall(one.recv(9))
+        one.close()
+threading.Thread(target=serve, daemon=True).start()
+c = socket.create_connection(where)
+c.sendall(b"hello")
+print(c.recv(9), c.recv(9))
+tries("connected", lambda: c.connect(where))
+tries("closed port", lambda: socket.create_connection(("127.0.0.1", CLOSED)))
+tries("no rule", lambda: socket.create_connection(("127.0.0.1", PORT)))
+late = socket.socket()
+late.bind(("127.0.0.1", 0))
+tries("retried", lambda: late.connect(("127.0.0.1", CLOSED)))
+tries("retried", lambda: late.connect(where))
+async def main():
+    async def echo(r, w):
+        w.write(await r.read(9))
+        w.close()
+    s = await asyncio.start_server(echo, "127.0.0.1", 0)
+    for _ in range(30):
+        r, w = await asyncio.open_connection(*s.sockets[0].getsockname())
+        w.write(b"x")
+        assert await r.read() == b"x"
+        w.close()
+asyncio.run(main())
+path = os.path.abspath("work/socket")
+with mc.Listener(path) as listener:
+    client = mc.Client(path)
+    other = listener.accept()
+    client.send_bytes(b"by a path")
+    print(other.recv_bytes().decode())
+    client.close()
+    tries("end", lambda: other.poll(5))
+local = socket.socket(socket.AF_UNIX)
+tries("outside", lambda: local.connect(OUTSIDE))
+for _ in range(700): socket.socket().close()
+print(socket.getaddrinfo("127.0.0.1", 80)[0][4])
+"""
+
+
+@pytest.mark.parametrize("flags", ["", "-docker -drop"])
+def test_sockets_work_by_rule(place: Place, contained: Path, flags: str) -> None:
+    """In the second the supervisor may not take a sandbox's descriptors, and makes its sockets instead."""
+    prepare(place)
+    with socket.create_server(("127.0.0.1", 0)) as forbidden, socket.socket(socket.AF_UNIX) as outside, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        outside.bind(str(place.folder / "work/outside"))
+        outside.listen()
+        known = f"PORT, CLOSED, OUTSIDE = {forbidden.getsockname()[1]}, {closed.getsockname()[1]}, {str(place.folder / 'work/outside')!r}\n"
+        place.file("program.py", known + SOCKETS)
+        place.profile(
+            f"expose-rw=./work\npython-import=*\npython-api=ALLOW:threads\nnet=DENY|TCP|127.0.0.1|{forbidden.getsockname()[1]}|OUT\n"
+            "net=ALLOW|TCP|127.0.0.1|*|*\n"
+        )
+        done = run(place, contained, flags, *place.command("program.py"))
+        forbidden.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            forbidden.accept()
+    assert done.stdout.splitlines() == [
+        "b'hello' b''",
+        "connected OSError 106",
+        "closed port ConnectionRefusedError 111",
+        "no rule RuleSocketConnectionRefusedError 111",
+        "retried ConnectionRefusedError 111",
+        "retried None",
+        "by a path",
+        "end True",
+        "outside RuleSocketConnectionRefusedError 111",
+        "('127.0.0.1', 80)",
+    ], done.stdout + done.stderr
+
+
+def test_what_a_container_keeps_from_network_rules_is_said(place: Place, contained: Path) -> None:
+    prepare(place)
+    place.profile("python-import=*\nnet=ALLOW|UDP|127.0.0.1|53|OUT\n")
+    code = "import socket\ntry: socket.socket(type=socket.SOCK_DGRAM)\nexcept OSError as e: print(e.errno)"
+    done = run(place, contained, "-docker -drop", *place.command("-c", code))
+    assert done.stdout == "13\n"
+    assert "pidfd_getfd is not permitted here" in done.stderr
+    bare = place.run("-c", code)
+    assert (bare.stdout, bare.stderr) == ("", "")

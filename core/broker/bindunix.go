@@ -12,7 +12,11 @@ import (
 
 // confined is a thread that is for files what the sandbox is: under its Landlock rules, with a working directory and a mask
 // of its own. There the kernel judges a path as it judges the sandbox's, also when it changes meanwhile.
-type confined struct{ calls chan func() }
+type confined struct {
+	calls chan func()
+	// shared: a container's filter lets the thread have no folder and mask of its own, so that it has the supervisor's.
+	shared bool
+}
 
 // newConfined makes it. The thread ends with its goroutine; the runtime never makes another from it.
 func newConfined(confine func() error) (*confined, error) {
@@ -28,6 +32,9 @@ func newConfined(confine func() error) (*confined, error) {
 		err := maskSignals()
 		if err == nil {
 			err = unix.Unshare(unix.CLONE_FS)
+		}
+		if err == unix.EPERM || err == unix.ENOSYS {
+			c.shared, err = true, nil
 		}
 		if err == nil {
 			err = confine()
@@ -83,11 +90,19 @@ func (b *Broker) bindUnix(n seccomp.Notification, fd int, raw []byte) outcome {
 		}
 		b.place = place
 	}
+	if b.place.shared && (raw[familyLength] != '/' || mask != statusOf(uint32(os.Getpid())).umask) {
+		b.noteOnce("bind", "unix sockets are made by their whole paths only, and with the mask of the supervisor: a container's filter is in the way of the rest")
+		return failed(unix.EACCES)
+	}
 	e := unix.EACCES
 	done := make(chan struct{})
 	b.place.calls <- func() {
 		defer close(done)
 		defer func() { _ = recover() }()
+		if b.place.shared {
+			e = bindTo(fd, raw)
+			return
+		}
 		if unix.Fchdir(cwd) == nil {
 			unix.Umask(mask)
 			e = bindTo(fd, raw)

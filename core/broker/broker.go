@@ -78,6 +78,8 @@ type Config struct {
 	// Confine puts the sandbox's rules of files on the calling thread, for what is done there by path. nil: such calls
 	// are refused.
 	Confine func() error
+	// Keep: descriptors of the sandbox cannot be taken, and the filter puts socket() to the supervisor, which keeps copies.
+	Keep bool
 	// OwnExec: the first exec is init's own and goes on.
 	OwnExec bool
 	// Denied takes each denial before its caller gets the answer. It must not block. May be nil.
@@ -106,6 +108,7 @@ type Broker struct {
 	led     led
 	place   *confined
 	walled  *walled // nil: unwalled
+	kept    kept
 }
 
 // Serve starts the service. It ends when the last process under the filter is gone, or by Stop; whatever ends it, the
@@ -167,7 +170,7 @@ func (b *Broker) turn() bool {
 		{Fd: int32(b.wake), Events: unix.POLLIN},
 		{Fd: int32(b.waiting.poll()), Events: unix.POLLIN},
 	}
-	_, err := unix.Poll(fds[:], b.walled.patience(b.waiting.patience()))
+	_, err := unix.Poll(fds[:], b.kept.patience(b.walled.patience(b.waiting.patience())))
 	switch {
 	case err == unix.EINTR:
 		return true
@@ -185,6 +188,7 @@ func (b *Broker) turn() bool {
 			b.guarded(n, func() outcome { return b.take(n) })
 		}
 	}
+	b.kept.settle()
 	return true
 }
 
@@ -226,6 +230,8 @@ func (b *Broker) take(n seccomp.Notification) outcome {
 	switch n.NR {
 	case unix.SYS_EXECVE, unix.SYS_EXECVEAT:
 		return b.exec(n)
+	case unix.SYS_SOCKET:
+		return b.socket(n)
 	case unix.SYS_CONNECT:
 		return b.connect(n)
 	case unix.SYS_GETSOCKOPT, unix.SYS_GETPEERNAME:
@@ -258,6 +264,7 @@ func (b *Broker) close() {
 		b.walled.close()
 	}
 	b.threads.close()
+	b.kept.close()
 	b.place.close()
 	unix.Close(b.wake)
 }

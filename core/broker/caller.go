@@ -57,6 +57,9 @@ func (t threads) close() {
 
 // fetch gives a copy of the caller's descriptor, close-on-exec.
 func (b *Broker) fetch(n seccomp.Notification, fd int32) (int, unix.Errno) {
+	if b.config.Keep {
+		return b.kept.fetch(n, fd)
+	}
 	for {
 		pidfd, cached, err := b.threads.of(n.Thread)
 		if err == nil {

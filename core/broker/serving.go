@@ -19,7 +19,11 @@ func (b *Broker) onCopy(n seccomp.Notification, do func(fd int, f socketFacts, r
 		}
 	}
 	fd, e := b.fetch(n, int32(n.Args[0]))
-	if e != 0 {
+	switch e {
+	case 0:
+	case isListening:
+		return outcome{}
+	default:
 		return failed(e)
 	}
 	defer unix.Close(fd)

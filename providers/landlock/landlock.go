@@ -131,6 +131,10 @@ func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 	for _, text := range append(degraded(abi), missing()...) {
 		gaps = append(gaps, contract.Gap{Text: text})
 	}
+	if (pol.UDPNeeded() || pol.LooksUpNames()) && !contract.MayFetch() {
+		gaps = append(gaps, contract.Gap{Text: "pidfd_getfd is not permitted here (Docker's profile does with CAP_SYS_PTRACE): rules for TCP by address hold and work, " +
+			"but datagrams and looking names up are refused where the sandbox has no network of its own"})
+	}
 	for _, e := range pol.Exposures() {
 		switch {
 		case !e.Exists && !e.Make:

@@ -39,6 +39,7 @@ func TestVerdicts(t *testing.T) {
 	strict := Needs{Self: me}
 	asking := Needs{Inet: true, UDP: true, Exec: true, Ask: AskConnect | AskServe | AskSend, Self: me}
 	streams := Needs{Inet: true, Exec: true, Ask: AskConnect | AskServe, Self: me}
+	making := Needs{Inet: true, Ask: AskConnect | AskServe | AskSocket, Self: me}
 	tcp := []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}
 	for _, c := range []struct {
 		name string
@@ -68,6 +69,10 @@ func TestVerdicts(t *testing.T) {
 		{"connect", streams, unix.SYS_CONNECT, nil, Notify},
 		{"bind", streams, unix.SYS_BIND, nil, Notify},
 		{"listen", streams, unix.SYS_LISTEN, nil, Notify},
+		{"socket where descriptors cannot be taken", making, unix.SYS_SOCKET, tcp, Notify},
+		{"a unix socket where descriptors cannot be taken", making, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_STREAM, 0}, Notify},
+		{"udp where descriptors cannot be taken", making, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_DGRAM, 0}, denied},
+		{"a raw socket where descriptors cannot be taken", making, unix.SYS_SOCKET, []uint32{unix.AF_INET, unix.SOCK_RAW, 0}, denied},
 		{"accept", streams, unix.SYS_ACCEPT4, nil, Allow},
 		{"sendto without an address", asking, unix.SYS_SENDTO, []uint32{3, 4096, 9, 0, 0, 0}, Allow},
 		{"sendto with an address", asking, unix.SYS_SENDTO, []uint32{3, 4096, 9, 0, 4096, 16}, Notify},

@@ -44,6 +44,8 @@ const (
 	// AskSend: sendto with an address, sendmsg and sendmmsg. Needed where a datagram socket could be told to send
 	// elsewhere; the latter two cannot be told by a filter from sends without an address.
 	AskSend
+	// AskSocket: making a socket, where the supervisor can act only on what it has made itself.
+	AskSocket
 	// AskOutcome: what became of a connection (getsockopt of SO_ERROR, getpeername), where a socket of the supervisor's
 	// may take the place of the program's.
 	AskOutcome

@@ -38,3 +38,14 @@ func Replace(listener int, id uint64, fd, number int, flags uint32) unix.Errno {
 		}
 	}
 }
+
+// Add puts a copy of fd at the lowest free number of the caller's and gives that number, without an answer to the call.
+func Add(listener int, id uint64, fd int, flags uint32) (int, unix.Errno) {
+	a := addition{id: id, source: uint32(fd), descriptorFlg: flags}
+	for {
+		n, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), requestAdd, uintptr(unsafe.Pointer(&a)))
+		if e != unix.EINTR {
+			return int(n), e
+		}
+	}
+}

@@ -40,12 +40,16 @@ func socketRules(n Needs) []Rule {
 
 // socketTests is the list of what socket() may make.
 func socketTests(n Needs) []Test {
+	allow := Allow
+	if n.Ask&AskSocket != 0 {
+		allow = Notify
+	}
 	t := []Test{
-		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_STREAM)}, Allow},
-		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_SEQPACKET)}, Allow},
+		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_STREAM)}, allow},
+		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_SEQPACKET)}, allow},
 	}
 	if n.UnixDatagram {
-		t = append(t, Test{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM)}, Allow})
+		t = append(t, Test{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM)}, allow})
 	}
 	if !n.Inet {
 		return t
@@ -57,13 +61,13 @@ func socketTests(n Needs) []Test {
 	}
 	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
 		for _, k := range kinds {
-			t = append(t, Test{[]Match{is(0, family), masked(1, typeMask, k.kind), is(2, k.protocol)}, Allow})
+			t = append(t, Test{[]Match{is(0, family), masked(1, typeMask, k.kind), is(2, k.protocol)}, allow})
 		}
 		// The answer of a kernel without it: callers fall back to TCP.
 		t = append(t, Test{[]Match{is(0, family), is(2, protocolMPTCP)}, Errno(unix.EPROTONOSUPPORT)})
 	}
 	// getaddrinfo lists the machine's own addresses to order its answers.
-	return append(t, Test{[]Match{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}, Allow})
+	return append(t, Test{[]Match{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}, allow})
 }
 
 // pairTests: where connect is asked about and sends are not, nothing may exist that needs no connect.
