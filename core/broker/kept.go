@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +25,20 @@ type kept struct {
 }
 
 const (
-	maxKept     = 512
+	maxKept     = 512 // where this process may have four times as many descriptors
 	maxListens  = 1024
 	settleEvery = 20 * time.Millisecond // while a connection is being made
 	sweepEvery  = time.Second
 )
+
+// mostKept leaves the application its descriptors.
+var mostKept = sync.OnceValue(func() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 16
+	}
+	return int(min(maxKept, max(limit.Cur/4, 16)))
+})
 
 // isListening is fetch's answer for a socket that listens already: to listen again changes only how many may wait.
 const isListening = unix.Errno(4096)
@@ -36,10 +46,10 @@ const isListening = unix.Errno(4096)
 // socket makes one that the filter's list has passed, and puts it in.
 func (b *Broker) socket(n seccomp.Notification) outcome {
 	k := &b.kept
-	if time.Since(k.swept) > sweepEvery || len(k.sockets) >= maxKept {
+	if time.Since(k.swept) > sweepEvery || len(k.sockets) >= mostKept() {
 		k.sweep(b.config.Program)
 	}
-	if len(k.sockets) >= maxKept {
+	if len(k.sockets) >= mostKept() {
 		b.noteOnce("kept", "the sandbox has too many sockets that are not connected; further ones fail with ENFILE")
 		return failed(unix.ENFILE)
 	}
@@ -167,18 +177,19 @@ func (k *kept) patience(most int) int {
 	return most
 }
 
-// sweep gives up what no process of the sandbox has any more. One that it does not find loses nothing but these calls.
-func (k *kept) sweep(program int) {
+// sweep gives up what no process of the sandbox has any more, and tells whether there was any. A process that it does not
+// find loses nothing but these calls.
+func (k *kept) sweep(program int) bool {
 	k.swept = time.Now()
 	if len(k.sockets) == 0 {
-		return
+		return false
 	}
 	used := map[uint64]bool{}
 	for _, pid := range descending(program) {
 		proc := "/proc/" + strconv.Itoa(pid)
 		entries, err := os.ReadDir(proc + "/fd")
 		if err != nil {
-			return // not to be told
+			return false // not to be told
 		}
 		for _, e := range entries {
 			if inode, e := socketAt(proc, e.Name()); e == 0 {
@@ -186,11 +197,13 @@ func (k *kept) sweep(program int) {
 			}
 		}
 	}
+	had := len(k.sockets)
 	for inode := range k.sockets {
 		if !used[inode] {
 			k.drop(inode)
 		}
 	}
+	return len(k.sockets) < had
 }
 
 // descending are a process and all that it has started and their children, as far as they hang together.

@@ -63,6 +63,9 @@ func (b *Broker) bind(n seccomp.Notification) outcome {
 			return failed(unix.EACCES)
 		}
 		e = bindTo(fd, t.raw)
+		if e == unix.EADDRINUSE && b.kept.sweep(b.config.Program) { // perhaps by a copy of one that the program has closed
+			e = bindTo(fd, t.raw)
+		}
 		if e == 0 && f.kind == unix.SOCK_STREAM && t.asked.Port() == 0 {
 			b.bound.add(cookieOf(fd))
 		}
