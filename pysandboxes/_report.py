@@ -191,6 +191,7 @@ def doctor(answer: Answer, paint: Paint) -> Iterator[str]:
         word = paint("yes", "allowed") if feature["there"] else paint("no ", "refused")
         yield f"  {word}  {feature['name']:<22} {feature['value']}; {feature['meaning']}"
     yield f"network rules: {answer['network']}"
+    yield f"names: {answer['names']}"
     yield f"limits: {answer['limits']}"
     yield paint(f"providers (os-sandbox=auto takes {answer['auto'].splitlines()[0]})", "title")
     for provider in answer["providers"]:

@@ -5,13 +5,14 @@ import (
 
 	"github.com/pysandboxes/pysandboxes/bindings/border"
 	"github.com/pysandboxes/pysandboxes/core/machine"
+	"github.com/pysandboxes/pysandboxes/core/resolver"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 	"github.com/pysandboxes/pysandboxes/providers"
 )
 
 // Doctor says what this machine can enforce. The request is JSON: env, cwd, interpreter, package. The answer is JSON: version, kernel, architecture, go,
 // interpreter (executable, version, package, guard, problem), features (name, there, value, meaning), auto (the provider that os-sandbox=auto takes, or why
-// none), network (how network rules are held by the default provider, and why), limits (whole or partial) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing.
+// none), network (how network rules are held by the default provider, and why), names (who is asked for them), limits (whole or partial) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing.
 func Doctor(request string) (string, error) {
 	type provider struct {
 		Name     string        `json:"name"`
@@ -47,6 +48,7 @@ func Doctor(request string) (string, error) {
 		Features     []feature   `json:"features"`
 		Auto         border.Text `json:"auto"`
 		Network      border.Text `json:"network"`
+		Names        border.Text `json:"names"`
 		Limits       string      `json:"limits"`
 		Providers    []provider  `json:"providers"`
 	}{Version: wire.Version, Kernel: border.Text(machine.Kernel()), Architecture: runtime.GOARCH, Go: runtime.Version()}
@@ -69,6 +71,7 @@ func Doctor(request string) (string, error) {
 	} else {
 		answer.Network = border.Text(network)
 	}
+	answer.Names = border.Text(resolver.ReadSystem().String())
 	answer.Limits = "whole: limit-memory and limit-processes hold a sandbox with all that it starts"
 	if !there["cgroup v2"] {
 		answer.Limits = "partial: there is no control group to be had, so limit-memory holds each process by itself and misses shared memory, and limit-processes counts the user's other processes and spares root"

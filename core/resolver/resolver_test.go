@@ -351,6 +351,8 @@ func TestReadingResolvConf(t *testing.T) {
 		assert.Equal(t, want, fmt.Sprintf("%v %v", s.Servers, s.Search), text)
 	}
 	assert.Empty(t, parseSystem("", "me").Search)
+	assert.Equal(t, "looked up by /etc/hosts and 10.0.0.2, fe80::1%eth0 (search domains a.b); programs in a sandbox cannot ask fe80::1%eth0, which belongs to an interface",
+		parseSystem("nameserver 10.0.0.2\nnameserver fe80::1%eth0\nsearch a.b", "me").String())
 }
 
 // What a decision costs on the way of a look-up, beside what it costs to connect (policy.BenchmarkLive).

@@ -63,6 +63,25 @@ type System struct {
 	Search  []string
 }
 
+// String says for people who is asked for names, and whether a sandbox can ask them as well.
+func (s System) String() string {
+	var servers, scoped []string
+	for _, at := range s.Servers {
+		servers = append(servers, at.Addr().String())
+		if at.Addr().IsLinkLocalUnicast() {
+			scoped = append(scoped, at.Addr().String())
+		}
+	}
+	text := "looked up by /etc/hosts and " + strings.Join(servers, ", ")
+	if len(s.Search) > 0 {
+		text += " (search domains " + strings.Join(s.Search, ", ") + ")"
+	}
+	if len(scoped) > 0 {
+		text += "; programs in a sandbox cannot ask " + strings.Join(scoped, ", ") + ", which belongs to an interface"
+	}
+	return text
+}
+
 // The machine's, which is the sandbox's too.
 const resolvConf = "/etc/resolv.conf"
 

@@ -44,6 +44,8 @@ func (p Provider) Probe() contract.Report {
 		"changes of mode, owner, times and extended attributes, by path: the supervisor makes them, and needs /proc for it",
 		"running programs and making processes, by grant",
 		"socket families and types; internet sockets exist only where the profile has a network rule",
+		"hosts, ports and protocols of what is sent, connected to and listened on, by rule: the supervisor decides on each",
+		"names: those that rules allow (*.domain too) are looked up for every client in the sandbox; no other name leaves it",
 		"ptrace, other processes' memory, mounts, namespaces, io_uring, kernel modules, keys, shared memory segments",
 	}
 	for _, g := range kernelGaps {
