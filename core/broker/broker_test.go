@@ -37,6 +37,8 @@ func TestConnect(t *testing.T) {
 		"blocking "+o+" ok", "at once "+o+" EINPROGRESS", "again "+o+" ok", "still nonblocking true",
 		"blocking "+c+" ECONNREFUSED", "at once "+c+" ECONNREFUSED", "again "+c+" ECONNREFUSED", "still nonblocking true"), s.ends())
 	assert.Empty(t, shut.count, "nothing arrived")
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	assert.Len(t, s.denials, 3)
 }
 
