@@ -220,8 +220,8 @@ func (c *Child) watch() {
 		}
 	}()
 	status, err := c.process.Wait()
+	c.names.close() // before: a question may wait for a look-up
 	c.server.stop()
-	c.names.close()
 	c.status, c.err = status, err
 	if c.conn != nil {
 		c.conn.Gone(c.Ended())
