@@ -4,6 +4,8 @@ what the sandbox opens, and a process of the same user that has a connection."""
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import fcntl
 import os
 import random
 import selectors
@@ -12,10 +14,19 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
+import pytest
+
+T = TypeVar("T")
+
+#: host, another, by IPv6; whether they are far. The far ones are addresses for documentation (RFC 5737, 3849).
+HOSTS = {False: ("127.0.0.1", "127.0.0.2", "::1"), True: ("203.0.113.1", "203.0.113.2", "2001:db8:5::1")}
 GROUP = "239.255.77.77"
 BROADCAST = "127.255.255.255"
 
@@ -32,6 +43,43 @@ def _six() -> bool:
 SIX = _six()
 
 
+def in_a_network(hosts: tuple[str, ...], work: Callable[[], T]) -> T:
+    """Does the work in a network namespace of its own, to whose loopback device the hosts are given: they are far for
+    whoever has another network, and nothing leaves the machine. Skips where none can be made."""
+    with ThreadPoolExecutor(1) as thread:  # the namespace is the thread's, and that of what it starts
+        made = thread.submit(_new_network, hosts).result()
+        if made:
+            pytest.skip(f"no network namespace can be made here: {os.strerror(made)}")
+        return thread.submit(work).result()
+
+
+def _new_network(hosts: tuple[str, ...]) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x40000000) < 0:  # CLONE_NEWNET
+        return ctypes.get_errno()
+    with socket.socket(type=socket.SOCK_DGRAM) as four:
+        fcntl.ioctl(four, 0x8914, struct.pack("16sh14x", b"lo", 0x1 | 0x40))  # SIOCSIFFLAGS: up, running
+        for number, host in enumerate(hosts):
+            if ":" not in host:
+                address = struct.pack("16sHH4s8x", b"lo:%d" % (number + 1), socket.AF_INET, 0, socket.inet_aton(host))
+                fcntl.ioctl(four, 0x8916, address)  # SIOCSIFADDR
+    if SIX:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as six:
+            for host in hosts:
+                if ":" in host:
+                    fcntl.ioctl(six, 0x8916, struct.pack("16sIi", socket.inet_pton(socket.AF_INET6, host), 128, 1))
+                    for _ in range(500):  # the kernel takes its time until it is there
+                        with socket.socket(socket.AF_INET6) as probe, contextlib.suppress(OSError):
+                            probe.bind((host, 0))
+                            break
+                        time.sleep(0.01)
+            # in6_rtmsg (linux/ipv6_route.h): everything by lo, as a machine with IPv6 has a way everywhere
+            fcntl.ioctl(
+                six, 0x890B, struct.pack("16s16s16sIHHIqIi", bytes(16), bytes(16), bytes(16), 0, 0, 0, 1, 0, 1, 1)
+            )  # SIOCADDRT
+    return 0
+
+
 class Outside:
     """What begins with ``?`` is sent back. ``heard`` is what else arrived, by the label of the listener: ``shut`` (no rule
     names it), ``open`` (one does), ``steal``.
@@ -39,13 +87,14 @@ class Outside:
     Everything is on this machine's loopback interface or a local path.
     """
 
-    def __init__(self, folder: Path, user: int | None = None) -> None:
+    def __init__(self, folder: Path, user: int | None = None, hosts: tuple[str, ...] = HOSTS[False]) -> None:
+        self.hosts = hosts
         self.heard: dict[str, list[bytes]] = defaultdict(list)
         self.selector = selectors.DefaultSelector()
         self.made: list[socket.socket] = []
         self.shut = self.port("shut")
         self.open = self.port("open")
-        self.narrow = self.port("open", hosts={"127.0.0.1": "open", "127.0.0.2": "shut"})
+        self.narrow = self.port("open", hosts={self.hosts[0]: "open", self.hosts[1]: "shut"})
         self.closed, self.door, self.granted_door = (self.reserved(hold) for hold in (True, False, False))
         self.steal = self.shared()
         self.hole = self.full()
@@ -78,12 +127,14 @@ class Outside:
     def port(self, label: str, hosts: dict[str, str] | None = None) -> int:
         """One port number with TCP and UDP listeners on several addresses."""
         everywhere = hosts is None
-        hosts = hosts or dict.fromkeys(("127.0.0.1", "127.0.0.2", *(["::1"] if SIX else [])), label)
+        hosts = hosts or dict.fromkeys((*HOSTS[False], *self.hosts), label)
         for _ in range(50):
             with contextlib.ExitStack() as stack:
                 port, made = random.randrange(20000, 30000), []
                 try:
                     for host, heard_as in hosts.items():
+                        if ":" in host and not SIX:
+                            continue
                         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
                             one = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind))
                             one.bind((host, port))
@@ -95,13 +146,14 @@ class Outside:
                         if host == GROUP:
                             membership = struct.pack("4s4si", socket.inet_aton(GROUP), bytes(4), socket.if_nametoindex("lo"))
                             one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-                except OSError:
-                    continue  # taken on one of them: try another number
+                except OSError as error:
+                    why = error  # taken on one of them: try another number
+                    continue
                 stack.pop_all()
             for one, heard_as in made:
                 self._hear(one, heard_as)
             return port
-        raise AssertionError("no port is free on every loopback address")
+        raise AssertionError(f"no port is free on every address: {why}")
 
     def _hear(self, one: socket.socket, label: str) -> None:
         if one.type == socket.SOCK_STREAM:
@@ -140,7 +192,7 @@ class Outside:
     def full(self) -> int:
         """A port where somebody listens whose queue is full, so that whoever connects is not answered."""
         server = socket.socket()
-        server.bind(("127.0.0.1", self.reserved(False)))
+        server.bind((self.hosts[0], self.reserved(False)))
         server.listen(0)
         self.made.append(server)
         for _ in range(3):

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from complete_mode import Place
-from outside import SIX, Outside, victim
+from outside import HOSTS, SIX, Outside, in_a_network, victim
 
 ABSENT = -2
 TRIES = 5000  # of a race
@@ -25,12 +26,14 @@ python-api=ALLOW:native
 expose-ro=./native
 expose-rw=./shared
 net=ALLOW|*|127.0.0.0/8|{open}|OUT
-net=ALLOW|*|::1|{open}|OUT
+net=ALLOW|*|{hosts[0]}|{open}|OUT
+net=ALLOW|*|{hosts[1]}|{open}|OUT
+net=ALLOW|*|{hosts[2]}|{open}|OUT
 net=ALLOW|*|0.0.0.0|{open}|OUT
 net=ALLOW|*|::|{open}|OUT
-net=ALLOW|*|127.0.0.1|{narrow}|OUT
-net=ALLOW|*|127.0.0.1|{closed}|OUT
-net=ALLOW|TCP|127.0.0.1|{hole}|OUT
+net=ALLOW|*|{hosts[0]}|{narrow}|OUT
+net=ALLOW|*|{hosts[0]}|{closed}|OUT
+net=ALLOW|TCP|{hosts[0]}|{hole}|OUT
 """
 #: And what that of the twins allows besides.
 TWIN_GRANTS = """\
@@ -44,7 +47,7 @@ RUNNER = """\
 import ctypes, os
 class Ground(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_char_p) for name in ('token', 'path', 'exposed', 'abstract')),
+        *((name, ctypes.c_char_p) for name in 'token path exposed abstract host other host6'.split()),
         *((name, ctypes.c_int) for name in 'port open closed narrow hole door steal victim victim_fd tries'.split()),
     ]
 library = ctypes.CDLL({library!r})
@@ -106,13 +109,16 @@ class Course:
     build: Path
     bin: Path | None = None
     user: int | None = None
+    far: bool = False
+    """The listeners are at addresses of no loopback, in a network that is made for the run."""
     provider: str = "landlock"
     runs: dict[tuple[object, ...], Run] = field(default_factory=dict)
 
     def run(self, names: Sequence[str], grants: str, twins: bool = False) -> Run:
         key = (tuple(names), grants, twins)
         if key not in self.runs:
-            self.runs[key] = self._run(names, grants, twins)
+            work = partial(self._run, names, grants, twins)
+            self.runs[key] = in_a_network(HOSTS[True], work) if self.far else work()
         return self.runs[key]
 
     @contextmanager
@@ -136,7 +142,7 @@ class Course:
         run = Run()
         with self.place() as place:
             folder = place.folder
-            outside = Outside(folder, self.user)
+            outside = Outside(folder, self.user, HOSTS[self.far])
             with victim(outside.shut, self.user) as (pid, descriptor), socket.socket() as inherited:
                 inherited.connect(("127.0.0.1", outside.shut))
                 inherited.send(b"<inherited>")
@@ -147,6 +153,7 @@ class Course:
                 values = (
                     *(str(folder / path).encode() for path in paths),
                     outside.abstract.encode(),
+                    *(host.encode() for host in outside.hosts),
                     *(port, outside.open, outside.closed, narrow, outside.hole, door, outside.steal, pid, descriptor, TRIES),
                 )
                 program = RUNNER.format(

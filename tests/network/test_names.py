@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from complete_mode import Place
-from test_ways import UNBUILT
 
 MODES = ("walled", "unwalled")
 
@@ -99,8 +98,6 @@ def test_negative_control(arranged: Place) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("rules", ["net=ALLOW|TCP|127.0.0.9|80|OUT", "net=ALLOW|*|allowed.test|*|OUT"], ids=["address", "name"])
 def test_no_query_leaves_for_a_name_that_no_rule_names(arranged: Place, mode: str, rules: str) -> None:
-    if mode in UNBUILT:
-        pytest.skip(f"the broker does not hold native code {mode} yet")
     arranged.environment["PYSANDBOXES_NETWORK"] = mode
     arranged.profile(f"python-import=*\npython-api=ALLOW:native, ALLOW:builtins.eval\n{rules}\n")
     numbers, out = heard(arranged, arranged.command("ask.py"))

@@ -24,6 +24,8 @@ class Way:
     """Profile lines beyond the native grant. Ways of the same grants share a process."""
     alone: bool = False
     """In a process of its own: it may end it."""
+    datagrams: bool = False
+    """What it sends are datagrams of UDP."""
     gaps: dict[str, str] = field(default_factory=dict)
     """mode -> why it goes through nevertheless; SECURITY.md says so, too."""
 
@@ -31,6 +33,7 @@ class Way:
 PROCESSES = "python-api=ALLOW:process-exec\nexpose-ro=./program\n"
 
 out = partial(Way, aim="out")
+udp = partial(Way, aim="out", datagrams=True)
 made = partial(Way, aim="made", twin="connect_v4")
 come_in = partial(Way, aim="in")
 
@@ -74,40 +77,40 @@ WAYS = [
     out("fastopen_sendto", twin="connect_v4"),
     out("fastopen_sendmsg", twin="connect_v4"),
     out("fastopen_sendmmsg", twin="connect_v6"),
-    out("fastopen_deferred"),
+    out("fastopen_deferred", twin="connect_v4"),
     out("splice_into"),
     out("sendfile_into"),
     out("connect_two_hundred"),
     out("connect_without_descriptors"),
     out("mptcp_connect", twin="connect_v4"),
     # ---- UDP out
-    out("udp_sendto"),
-    out("udp_sendto_v6"),
-    out("udp_sendto_mapped"),
-    out("udp_sendto_other_host"),
-    out("udp_v6_socket_v4_address"),
-    out("udp_v6_socket_v4_connect"),
-    out("udp_sendto_no_family", twin="udp_sendto"),
-    out("udp_sendmsg_no_family", twin="udp_sendmsg"),
-    out("udp_sendto_flags"),
-    out("udp_sendto_unspecified"),
-    out("udp_sendmsg"),
-    out("udp_sendmsg_v6"),
-    out("udp_sendmsg_pktinfo"),
-    out("udp_sendmmsg_second"),
-    out("udp_sendmmsg_connected"),
-    out("udp_connect_send"),
-    out("udp_connect_write"),
-    out("udp_granted_then_sendto_elsewhere"),
-    out("udp_granted_then_sendmsg_elsewhere"),
-    out("udp_granted_then_connect_elsewhere"),
-    out("udp_unspec_then_sendto", twin="udp_sendto"),
-    out("udp_corked", twin="udp_sendto"),
-    out("udp_segmented", twin="udp_sendto"),
-    out("udp_broadcast", twin="udp_sendto"),
-    out("udp_multicast", twin="udp_sendto"),
-    out("udp_bound_to_a_device"),
-    out("udp_descriptor_sent_to_oneself"),
+    udp("udp_sendto"),
+    udp("udp_sendto_v6"),
+    udp("udp_sendto_mapped"),
+    udp("udp_sendto_other_host"),
+    udp("udp_v6_socket_v4_address"),
+    udp("udp_v6_socket_v4_connect"),
+    udp("udp_sendto_no_family", twin="udp_sendto"),
+    udp("udp_sendmsg_no_family", twin="udp_sendmsg"),
+    udp("udp_sendto_flags"),
+    udp("udp_sendto_unspecified"),
+    udp("udp_sendmsg"),
+    udp("udp_sendmsg_v6"),
+    udp("udp_sendmsg_pktinfo"),
+    udp("udp_sendmmsg_second"),
+    udp("udp_sendmmsg_connected"),
+    udp("udp_connect_send"),
+    udp("udp_connect_write"),
+    udp("udp_granted_then_sendto_elsewhere"),
+    udp("udp_granted_then_sendmsg_elsewhere"),
+    udp("udp_granted_then_connect_elsewhere"),
+    udp("udp_unspec_then_sendto", twin="udp_sendto"),
+    udp("udp_corked", twin="udp_sendto"),
+    udp("udp_segmented", twin="udp_sendto"),
+    udp("udp_broadcast", twin="udp_sendto"),
+    udp("udp_multicast", twin="udp_sendto"),
+    udp("udp_bound_to_a_device"),
+    udp("udp_descriptor_sent_to_oneself"),
     out("raw_packet", twin="udp_sendto"),
     out("link_packet", twin="udp_sendto"),
     # ---- in
@@ -159,28 +162,36 @@ WAYS = [
     # ---- races and storms
     out("race_connect_port"),
     out("race_connect_family", twin="connect_v4"),
-    out("race_udp_connect"),
-    out("race_sendto_port"),
-    out("race_sendmsg_name"),
-    out("race_sendmsg_length", twin="udp_sendmsg"),
-    out("race_sendmsg_parts"),
-    out("race_sendmmsg_name"),
-    out("race_descriptor_sendmsg", twin="udp_sendmsg"),
-    out("race_descriptor_connect", twin="udp_connect_send"),
-    out("race_descriptor_sendto", twin="udp_sendto"),
+    udp("race_udp_connect"),
+    udp("race_sendto_port"),
+    udp("race_sendmsg_name"),
+    udp("race_sendmsg_length", twin="udp_sendmsg"),
+    udp("race_sendmsg_parts"),
+    udp("race_sendmmsg_name"),
+    udp("race_descriptor_sendmsg", twin="udp_sendmsg"),
+    udp("race_descriptor_connect", twin="udp_connect_send"),
+    udp("race_descriptor_sendto", twin="udp_sendto"),
     out("storm_of_signals"),
     out("storm_of_restarting_signals"),
-    out("storm_of_signals_udp"),
+    udp("storm_of_signals_udp"),
     # ---- processes, by a grant
     out("forked", grants=PROCESSES),
-    out("forked_without_the_library", grants=PROCESSES),
+    udp("forked_without_the_library", grants=PROCESSES),
     out("vforked", grants=PROCESSES),
     out("cloned_with_memory", grants=PROCESSES),
     out("daemonised", grants=PROCESSES),
-    out("connected_by_a_child", grants=PROCESSES),
+    udp("connected_by_a_child", grants=PROCESSES),
     out("fork_storm", grants=PROCESSES),
     out("executed", grants=PROCESSES),
-    out("spawned", grants=PROCESSES),
+    udp("spawned", grants=PROCESSES),
 ]
-#: Functions that are a twin and no way of their own.
 BY_NAME = {way.name: way for way in WAYS}
+
+
+def lacking(way: Way, mode: str | None, far: bool) -> str:
+    """Why a twin does not work although a rule allows it; "" where it has to."""
+    if mode != "walled" or not way.datagrams:
+        return ""
+    if far and way.name in ("udp_sendto_v6", "udp_sendmsg_v6", "udp_connect_write"):
+        return "datagrams over IPv6 do not leave the sandbox's network"
+    return ""

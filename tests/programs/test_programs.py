@@ -19,10 +19,6 @@ from complete_mode import Place
 SCRIPTS = Path(__file__).parent / "scripts"
 CLIENTS = Path(__file__).parent / "clients"
 MODES = ("walled", "unwalled")
-#: Modes in which native code's network is not judged yet.
-UNBUILT: frozenset[str] = frozenset()
-#: Modes in which Python is told of what native code was refused.
-TOLD = frozenset({"unwalled", "walled"})
 
 
 @dataclass(frozen=True)
@@ -189,11 +185,7 @@ def test_a_program_does_what_it_does_bare(place: Place, town: Town, arrange: Arr
 
 @in_each_mode
 @rows([program for program in PROGRAMS if program.refused])
-def test_a_refusal_tells_the_line(
-    place: Place, town: Town, arrange: Arrange, program: Program, mode: str, request: pytest.FixtureRequest
-) -> None:
-    if program.native and mode in UNBUILT:
-        pytest.skip(f"the broker does not hold native code {mode} yet")
+def test_a_refusal_tells_the_line(place: Place, town: Town, arrange: Arrange, program: Program, mode: str) -> None:
     arguments = arrange(program)
     line = f"net=ALLOW|TCP|127.0.0.1|{town.port(program.needs)}|OUT"
     allow(place, servers.free_port())  # another one
@@ -201,8 +193,6 @@ def test_a_refusal_tells_the_line(
     done = place.run("watched.py", *arguments)
     *_, ended, lines = "", "", *done.stdout.splitlines()
     assert ended.startswith("ENDED ") and "well" not in ended, f"{done.stdout}{done.stderr}"
-    if program.native and mode not in TOLD:
-        request.applymarker(pytest.mark.xfail(reason="refusals of native code are not told yet", strict=True))
     assert line in lines, f"{done.stdout}{done.stderr}"
     if program.native:  # what Python meets it tells itself
         assert line in done.stderr, f"{done.stdout}{done.stderr}"

@@ -17,51 +17,51 @@ static int sent(int fd, int flags, const void *address, socklen_t length, const 
 }
 
 int udp_sendto(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return sent(made(AF_INET, SOCK_DGRAM, 0), 0, &a, sizeof a, g);
 }
 
 int udp_sendto_v6(const struct ground *g) {
-  struct sockaddr_in6 a = v6("::1", g->port);
+  struct sockaddr_in6 a = v6(g->host6, g->port);
   return sent(made(AF_INET6, SOCK_DGRAM, 0), 0, &a, sizeof a, g);
 }
 
 int udp_sendto_mapped(const struct ground *g) {
-  struct sockaddr_in6 a = v6("::ffff:127.0.0.1", g->port);
+  struct sockaddr_in6 a = mapped(g->host, g->port);
   return sent(made(AF_INET6, SOCK_DGRAM, 0), 0, &a, sizeof a, g);
 }
 
 int udp_sendto_other_host(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.2", g->narrow);
+  struct sockaddr_in a = v4(g->other, g->narrow);
   return sent(made(AF_INET, SOCK_DGRAM, 0), 0, &a, sizeof a, g);
 }
 
 /* An IPv6 socket takes an IPv4 address, too. */
 int udp_v6_socket_v4_address(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return sent(made(AF_INET6, SOCK_DGRAM, 0), 0, &a, sizeof a, g);
 }
 
 int udp_v6_socket_v4_connect(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return reach(made(AF_INET6, SOCK_DGRAM, 0), &a, sizeof a, g);
 }
 
 /* UDP over IPv4 reads an address of no family as one of its own. */
 int udp_sendto_no_family(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   a.sin_family = AF_UNSPEC;
   return sent(made(AF_INET, SOCK_DGRAM, 0), 0, &a, sizeof a, g);
 }
 
 int udp_sendmsg_no_family(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   a.sin_family = AF_UNSPEC;
   return post(made(AF_INET, SOCK_DGRAM, 0), &a, sizeof a, 0, g);
 }
 
 int udp_sendto_flags(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return sent(made(AF_INET, SOCK_DGRAM, 0), MSG_DONTWAIT | MSG_CONFIRM | MSG_NOSIGNAL, &a, sizeof a, g);
 }
 
@@ -71,18 +71,18 @@ int udp_sendto_unspecified(const struct ground *g) {
 }
 
 int udp_sendmsg(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return post(made(AF_INET, SOCK_DGRAM, 0), &a, sizeof a, 0, g);
 }
 
 int udp_sendmsg_v6(const struct ground *g) {
-  struct sockaddr_in6 a = v6("::1", g->port);
+  struct sockaddr_in6 a = v6(g->host6, g->port);
   return post(made(AF_INET6, SOCK_DGRAM, 0), &a, sizeof a, 0, g);
 }
 
 /* The address rides in control data as far as it can: the source and the interface. */
 int udp_sendmsg_pktinfo(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   struct iovec part = {.iov_base = (void *)g->token, .iov_len = strlen(g->token)};
   union {
     char room[CMSG_SPACE(sizeof(struct in_pktinfo))];
@@ -101,7 +101,7 @@ int udp_sendmsg_pktinfo(const struct ground *g) {
 }
 
 static int two(int connect_first, const struct ground *g) {
-  struct sockaddr_in a[2] = {v4("127.0.0.1", g->open), v4("127.0.0.1", g->port)};
+  struct sockaddr_in a[2] = {v4(g->host, g->open), v4(g->host, g->port)};
   struct iovec part = {.iov_base = (void *)g->token, .iov_len = strlen(g->token)};
   struct mmsghdr both[2] = {0};
   for (int i = 0; i < 2; i++) both[i].msg_hdr = (struct msghdr){.msg_name = &a[i], .msg_namelen = sizeof *a, .msg_iov = &part, .msg_iovlen = 1};
@@ -118,12 +118,12 @@ int udp_sendmmsg_second(const struct ground *g) { return two(0, g); }
 int udp_sendmmsg_connected(const struct ground *g) { return two(1, g); }
 
 int udp_connect_send(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return reach(made(AF_INET, SOCK_DGRAM, 0), &a, sizeof a, g);
 }
 
 int udp_connect_write(const struct ground *g) {
-  struct sockaddr_in6 a = v6("::1", g->port);
+  struct sockaddr_in6 a = v6(g->host6, g->port);
   int fd = made(AF_INET6, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
   if (connect(fd, (void *)&a, sizeof a) < 0) return errno;
@@ -133,30 +133,30 @@ int udp_connect_write(const struct ground *g) {
 }
 
 static int granted(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->open);
+  struct sockaddr_in a = v4(g->host, g->open);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd >= 0 && connect(fd, (void *)&a, sizeof a) < 0) return -1;
   return fd;
 }
 
 int udp_granted_then_sendto_elsewhere(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return sent(granted(g), 0, &a, sizeof a, g);
 }
 
 int udp_granted_then_sendmsg_elsewhere(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return post(granted(g), &a, sizeof a, 0, g);
 }
 
 int udp_granted_then_connect_elsewhere(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return reach(granted(g), &a, sizeof a, g);
 }
 
 int udp_unspec_then_sendto(const struct ground *g) {
   struct sockaddr none = {.sa_family = AF_UNSPEC};
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = granted(g);
   if (fd < 0) return errno;
   connect(fd, &none, sizeof none);
@@ -165,7 +165,7 @@ int udp_unspec_then_sendto(const struct ground *g) {
 
 /* A part for the granted address, kept back, and the rest for another one. */
 int udp_corked(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
   if (sendto(fd, g->token, strlen(g->token), MSG_MORE, (void *)&a, sizeof a) < 0) return errno;
@@ -174,7 +174,7 @@ int udp_corked(const struct ground *g) {
 
 /* One send that the kernel cuts into several datagrams. */
 int udp_segmented(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
   setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &(int){512}, 4);
@@ -199,7 +199,7 @@ int udp_multicast(const struct ground *g) {
 }
 
 int udp_bound_to_a_device(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_DGRAM, IPPROTO_UDP);
   if (fd < 0) return errno;
   setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3);
@@ -208,7 +208,7 @@ int udp_bound_to_a_device(const struct ground *g) {
 
 /* A descriptor that went through a local socket is another number of the same thing. */
 int udp_descriptor_sent_to_oneself(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int ends[2], fd = granted(g), got = -1;
   if (fd < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0) return errno;
   union {

@@ -2,6 +2,12 @@
 
 #include "ways.h"
 
+static int refused(int fd) {
+  int error = errno;
+  close(fd);
+  return error;
+}
+
 static int door4(const char *host, int port, int family, const struct ground *g) {
   struct sockaddr_in own = v4(host, port);
   (void)g;
@@ -9,7 +15,7 @@ static int door4(const char *host, int port, int family, const struct ground *g)
   int fd = made(AF_INET, SOCK_STREAM, 0);
   if (fd < 0) return errno;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, 4);
-  if (bind(fd, (void *)&own, sizeof own) < 0 || listen(fd, 8) < 0) return close(fd), EACCES;
+  if (bind(fd, (void *)&own, sizeof own) < 0 || listen(fd, 8) < 0) return refused(fd);
   return let_in(fd, "tcp4");
 }
 
@@ -24,7 +30,7 @@ static int door6(const char *host, const char *how, const struct ground *g) {
   if (fd < 0) return errno;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, 4);
   setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, 4);
-  if (bind(fd, (void *)&own, sizeof own) < 0 || listen(fd, 8) < 0) return close(fd), EACCES;
+  if (bind(fd, (void *)&own, sizeof own) < 0 || listen(fd, 8) < 0) return refused(fd);
   return let_in(fd, how);
 }
 
@@ -37,7 +43,7 @@ int listen_without_bind(const struct ground *g) {
   (void)g;
   int fd = made(AF_INET, SOCK_STREAM, 0);
   if (fd < 0) return errno;
-  if (listen(fd, 8) < 0) return close(fd), errno;
+  if (listen(fd, 8) < 0) return refused(fd);
   return let_in(fd, "tcp4");
 }
 
@@ -45,7 +51,7 @@ int listen_without_bind_v6(const struct ground *g) {
   (void)g;
   int fd = made(AF_INET6, SOCK_STREAM, 0);
   if (fd < 0) return errno;
-  if (listen(fd, 8) < 0) return close(fd), errno;
+  if (listen(fd, 8) < 0) return refused(fd);
   return let_in(fd, "tcp6");
 }
 
@@ -57,7 +63,7 @@ static int after(const struct sockaddr_in *first, int take_back, const struct gr
   int error = joined(fd, first, sizeof *first);
   if (take_back && error) return close(fd), error;
   if (take_back) connect(fd, &none, sizeof none);
-  if (listen(fd, 8) < 0) return close(fd), errno;
+  if (listen(fd, 8) < 0) return refused(fd);
   return let_in(fd, "tcp4");
 }
 
@@ -79,7 +85,7 @@ int steal_by_reuseport(const struct ground *g) {
   if (fd < 0) return errno;
   setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &(int){1}, 4);
   if (bind(fd, (void *)&own, sizeof own) < 0) return close(fd), errno == EADDRINUSE ? ABSENT : errno;
-  if (listen(fd, 64) < 0) return close(fd), errno;
+  if (listen(fd, 64) < 0) return refused(fd);
   knocked("many4", g->steal);
   int got = accept(fd, NULL, NULL);
   if (got >= 0) error = 0, close(got);
@@ -92,7 +98,7 @@ int steal_by_reuseaddr(const struct ground *g) {
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, 4);
-  if (bind(fd, (void *)&own, sizeof own) < 0) return close(fd), errno;
+  if (bind(fd, (void *)&own, sizeof own) < 0) return refused(fd);
   return let_in(fd, "udp4");
 }
 
@@ -100,7 +106,7 @@ int udp_bind(const struct ground *g) {
   struct sockaddr_in own = v4("127.0.0.1", g->door);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
-  if (bind(fd, (void *)&own, sizeof own) < 0) return close(fd), errno;
+  if (bind(fd, (void *)&own, sizeof own) < 0) return refused(fd);
   return let_in(fd, "udp4");
 }
 
@@ -108,7 +114,7 @@ int udp_bind_v6(const struct ground *g) {
   struct sockaddr_in6 own = v6("::1", g->door);
   int fd = made(AF_INET6, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
-  if (bind(fd, (void *)&own, sizeof own) < 0) return close(fd), errno;
+  if (bind(fd, (void *)&own, sizeof own) < 0) return refused(fd);
   return let_in(fd, "udp6");
 }
 
@@ -117,7 +123,7 @@ int udp_answer_from_a_stranger(const struct ground *g) {
   struct sockaddr_in a = v4("127.0.0.1", g->open);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
-  if (sendto(fd, "x", 1, 0, (void *)&a, sizeof a) < 0) return close(fd), errno;
+  if (sendto(fd, "x", 1, 0, (void *)&a, sizeof a) < 0) return refused(fd);
   return let_in(fd, "udp4");
 }
 
@@ -127,7 +133,7 @@ int udp_multicast_member(const struct ground *g) {
   inet_pton(AF_INET, "239.255.77.77", &group.imr_multiaddr);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
-  if (bind(fd, (void *)&own, sizeof own) < 0) return close(fd), errno;
-  if (setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group) < 0) return close(fd), errno;
+  if (bind(fd, (void *)&own, sizeof own) < 0) return refused(fd);
+  if (setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group) < 0) return refused(fd);
   return let_in(fd, "group4");
 }

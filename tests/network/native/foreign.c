@@ -61,7 +61,7 @@ int packet_family_with_high_bits(const struct ground *g) {
 }
 
 int socketpair_of_the_internet(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int ends[2];
   if (socketpair(AF_INET, SOCK_DGRAM, 0, ends) < 0) return errno == EOPNOTSUPP ? ABSENT : errno;
   return post(ends[0], &a, sizeof a, 0, g);
@@ -87,7 +87,7 @@ static int ring_call(const struct io_uring_sqe *call) {
 }
 
 int ring_connect(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_STREAM, 0);
   if (fd < 0) return errno;
   struct io_uring_sqe call = {.opcode = IORING_OP_CONNECT, .fd = fd, .addr = (unsigned long)&a, .off = sizeof a};
@@ -97,7 +97,7 @@ int ring_connect(const struct ground *g) {
 }
 
 int ring_sendmsg(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   struct iovec part = {.iov_base = (void *)g->token, .iov_len = strlen(g->token)};
   struct msghdr message = {.msg_name = &a, .msg_namelen = sizeof a, .msg_iov = &part, .msg_iovlen = 1};
   int fd = made(AF_INET, SOCK_DGRAM, 0);
@@ -135,7 +135,7 @@ static int network_of(const char *who, const struct ground *g) {
   if (fd < 0) return errno;
   if (setns(fd, CLONE_NEWNET) < 0) return close(fd), errno;
   close(fd);
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return reach(made(AF_INET, SOCK_STREAM, 0), &a, sizeof a, g);
 }
 
@@ -156,7 +156,7 @@ int network_of_a_pidfd(const struct ground *g) {
   if (fd < 0) return errno;
   if (setns(fd, CLONE_NEWNET) < 0) return close(fd), errno;
   close(fd);
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   return reach(made(AF_INET, SOCK_STREAM, 0), &a, sizeof a, g);
 }
 
@@ -269,7 +269,7 @@ int local_datagram_of_a_pair_connected(const struct ground *g) {
 /* Other calling conventions: no filter for one sees the other's numbers. They end the process where they are foreign. */
 int x32_socket(const struct ground *g) {
 #if defined __x86_64__
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   long fd = syscall(0x40000000 | SYS_socket, AF_INET, SOCK_STREAM, 0);
   if (fd < 0) return errno == ENOSYS ? ABSENT : errno;
   if (syscall(0x40000000 | SYS_connect, fd, &a, sizeof a) < 0) return errno;
@@ -290,7 +290,7 @@ static long old_call(long number, long one, long two, long three) {
 
 int i386_socket(const struct ground *g) {
 #if defined __x86_64__
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
   if (low == MAP_FAILED) return ABSENT;
   memcpy(low, &a, sizeof a);

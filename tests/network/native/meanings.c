@@ -17,7 +17,7 @@ static const char *named(int error) {
 }
 
 static int opened(const struct ground *g, int flags) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_STREAM | flags, 0);
   if (joined(fd, &a, sizeof a)) SAY("not connected: %s\n", strerrorname_np(errno));
   return fd;
@@ -40,7 +40,7 @@ int means_names(const struct ground *g) {
   int fd = opened(g, 0);
   names(fd);
   close(fd);
-  struct sockaddr_in6 a = v6("::ffff:127.0.0.1", g->port), b = v6("::1", g->port);
+  struct sockaddr_in6 a = mapped(g->host, g->port), b = v6(g->host6, g->port);
   fd = made(AF_INET6, SOCK_STREAM, 0);
   SAY("mapped %d\n", joined(fd, &a, sizeof a));
   names(fd);
@@ -53,7 +53,7 @@ int means_names(const struct ground *g) {
 }
 
 int means_options(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   static const struct { int level, name, value; } options[] = {
     {IPPROTO_TCP, TCP_NODELAY, 1}, {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 77}, {IPPROTO_TCP, TCP_KEEPINTVL, 11},
     {IPPROTO_TCP, TCP_KEEPCNT, 5}, {IPPROTO_TCP, TCP_USER_TIMEOUT, 4321}, {SOL_SOCKET, SO_SNDBUF, 70000}, {SOL_SOCKET, SO_RCVBUF, 50000},
@@ -84,28 +84,30 @@ int means_options(const struct ground *g) {
 }
 
 int means_refused(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->closed), b = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->closed), b = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_STREAM, 0), error = -1;
   socklen_t size = sizeof error;
   SAY("first %s\n", named(connect(fd, (void *)&a, sizeof a)));
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
   struct pollfd now = {.fd = fd, .events = POLLIN | POLLOUT};
-  SAY("error %d, poll %d, events %x\n", error, poll(&now, 1, 0), now.revents);
+  SAY("error %d, poll %d", error, poll(&now, 1, 0));
+  SAY(", events %x\n", now.revents);
   SAY("second, to an open port, %s\n", named(connect(fd, (void *)&b, sizeof b)));
   close(fd);
   fd = made(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  connect(fd, (void *)&a, sizeof a);
+  int first = connect(fd, (void *)&a, sizeof a) < 0 ? errno : 0; /* under way, or refused already */
   now = (struct pollfd){.fd = fd, .events = POLLOUT};
-  SAY("poll %d, events %x\n", poll(&now, 1, 2000), now.revents);
+  SAY("poll %d", poll(&now, 1, 2000));
+  SAY(", writable %d\n", (now.revents & POLLOUT) != 0);
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  SAY("at once %s\n", error ? strerrorname_np(error) : "told before");
+  SAY("without waiting %s\n", strerrorname_np(first == EINPROGRESS ? error : first));
   close(fd);
   return 0;
 }
 
 int means_mistakes(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port), odd = {.sin_family = 99};
-  struct sockaddr_in6 six = v6("::1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port), odd = {.sin_family = 99};
+  struct sockaddr_in6 six = v6(g->host6, g->port);
   int fd = opened(g, 0), ends[2];
   SAY("again %s\n", named(connect(fd, (void *)&a, sizeof a)));
   close(fd);
@@ -168,7 +170,7 @@ int means_stream(const struct ground *g) {
 }
 
 int means_copies(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_STREAM, 0), before = dup(fd), high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
   SAY("connected %d\n", joined(fd, &a, sizeof a));
   int after = dup(fd), all[] = {before, high, after, fd};
@@ -178,7 +180,7 @@ int means_copies(const struct ground *g) {
 }
 
 int means_epoll(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int set = epoll_create1(0), fd = made(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), copy = dup(fd);
   struct epoll_event wanted[2] = {{.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.u64 = 0xfeedfacecafe}, {.events = EPOLLIN, .data.u64 = 7}}, got[4];
   epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted[0]);
@@ -202,7 +204,7 @@ int means_epoll(const struct ground *g) {
 
 /* IPv6 to a port where nobody listens and IPv4 to an open one, side by side: the one that stands wins. */
 int means_happy_eyeballs(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port), b = v4("127.0.0.1", g->closed);
+  struct sockaddr_in a = v4(g->host, g->port), b = v4(g->host, g->closed);
   int one = made(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), two = made(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), error[2];
   connect(one, (void *)&b, sizeof b);
   connect(two, (void *)&a, sizeof a);
@@ -230,7 +232,7 @@ static void on_alarm(int number) { (void)number; }
 /* A peer that never answers: limits, signals and other threads go on. */
 static void *into_the_hole(void *argument) {
   const struct ground *g = argument;
-  struct sockaddr_in a = v4("127.0.0.1", g->hole);
+  struct sockaddr_in a = v4(g->host, g->hole);
   int fd = made(AF_INET, SOCK_STREAM, 0);
   struct timeval limit = {.tv_usec = 600000};
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -250,7 +252,7 @@ int means_hole(const struct ground *g) {
   close(fd);
   pthread_join(thread, &error);
   SAY("limit %s, kept %d\n", strerrorname_np((int)(long)error), since(&began) >= 500 && since(&began) < 5000);
-  struct sockaddr_in a = v4("127.0.0.1", g->hole);
+  struct sockaddr_in a = v4(g->host, g->hole);
   fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   SAY("non-blocking %s", named(connect(fd, (void *)&a, sizeof a)));
   SAY(", again %s", named(connect(fd, (void *)&a, sizeof a)));
@@ -263,7 +265,7 @@ int means_hole(const struct ground *g) {
 int means_hole_interrupted(const struct ground *g) {
   struct sigaction before, handler = {.sa_handler = on_alarm};
   struct itimerval soon = {.it_value.tv_usec = 100000};
-  struct sockaddr_in a = v4("127.0.0.1", g->hole);
+  struct sockaddr_in a = v4(g->host, g->hole);
   struct timespec began;
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sigaction(SIGALRM, &handler, &before);
@@ -288,15 +290,21 @@ static void asked(int fd, const void *address, socklen_t length) {
 }
 
 int means_datagrams(const struct ground *g) {
-  struct sockaddr_in one = v4("127.0.0.1", g->port), two = v4("127.0.0.2", g->port);
-  struct sockaddr_in6 six = v6("::1", g->port);
+  struct sockaddr_in one = v4(g->host, g->port), two = v4(g->other, g->port), peer;
+  socklen_t size = sizeof peer;
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   asked(fd, &one, sizeof one), asked(fd, &two, sizeof two), asked(fd, &one, sizeof one);
   SAY("connected %s\n", named(connect(fd, (void *)&one, sizeof one)));
   asked(fd, NULL, 0);
-  names(fd);
+  SAY("peer %s", named(getpeername(fd, (void *)&peer, &size)));
+  SAY(", the one %d\n", memcmp(&peer, &one, 8) == 0);
   close(fd);
-  fd = made(AF_INET6, SOCK_DGRAM, 0);
+  return 0;
+}
+
+int means_datagrams_v6(const struct ground *g) {
+  struct sockaddr_in6 six = v6(g->host6, g->port);
+  int fd = made(AF_INET6, SOCK_DGRAM, 0);
   asked(fd, &six, sizeof six);
   SAY("connected %s\n", named(connect(fd, (void *)&six, sizeof six)));
   asked(fd, NULL, 0);
@@ -305,7 +313,7 @@ int means_datagrams(const struct ground *g) {
 }
 
 int means_datagram_to_nobody(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->closed);
+  struct sockaddr_in a = v4(g->host, g->closed);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   SAY("connected %s\n", named(connect(fd, (void *)&a, sizeof a)));
   SAY("sent %s\n", named(send(fd, "x", 1, 0)));

@@ -66,7 +66,7 @@ int daemonised(const struct ground *g) {
 
 /* A connection that one process makes and another uses. */
 int connected_by_a_child(const struct ground *g) {
-  struct sockaddr_in a = v4("127.0.0.1", g->port);
+  struct sockaddr_in a = v4(g->host, g->port);
   int fd = made(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) return errno;
   pid_t child = fork();
@@ -93,7 +93,7 @@ int fork_storm(const struct ground *g) {
 int executed(const struct ground *g) {
   char port[16];
   snprintf(port, sizeof port, "%d", g->port);
-  char *arguments[] = {getenv("WAYS_PROGRAM"), "connect_v4", port, (char *)g->token, NULL};
+  char *arguments[] = {getenv("WAYS_PROGRAM"), "connect_v4", port, (char *)g->token, (char *)g->host, NULL};
   if (!arguments[0]) return EINVAL;
   pid_t child = fork();
   if (child == 0) execv(arguments[0], arguments), _exit(127);
@@ -103,7 +103,7 @@ int executed(const struct ground *g) {
 int spawned(const struct ground *g) {
   char port[16];
   snprintf(port, sizeof port, "%d", g->port);
-  char *arguments[] = {getenv("WAYS_PROGRAM"), "udp_sendto", port, (char *)g->token, NULL};
+  char *arguments[] = {getenv("WAYS_PROGRAM"), "udp_sendto", port, (char *)g->token, (char *)g->host, NULL};
   pid_t child;
   if (!arguments[0]) return EINVAL;
   int error = posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
@@ -112,8 +112,8 @@ int spawned(const struct ground *g) {
 
 #ifdef PROGRAM
 int main(int count, char **arguments) {
-  if (count < 4) return 2;
-  struct ground g = {.port = atoi(arguments[2]), .token = arguments[3]};
+  if (count < 5) return 2;
+  struct ground g = {.port = atoi(arguments[2]), .token = arguments[3], .host = arguments[4]};
   return strcmp(arguments[1], "connect_v4") == 0 ? connect_v4(&g) : udp_sendto(&g);
 }
 #endif

@@ -14,6 +14,12 @@ struct sockaddr_in6 v6(const char *host, int port) {
   return a;
 }
 
+struct sockaddr_in6 mapped(const char *host, int port) {
+  char text[64];
+  snprintf(text, sizeof text, "::ffff:%s", host);
+  return v6(text, port);
+}
+
 int made(int family, int type, int protocol) {
   int fd = socket(family, type | SOCK_CLOEXEC, protocol);
   if (fd < 0) return -1;

@@ -27,10 +27,13 @@ struct ground { /* ways.py has the same */
   const char *path;     /* a local socket that no rule names (of the twin: that one does) */
   const char *exposed;  /* the same in a folder that is exposed for writing (twin: the socket itself is) */
   const char *abstract; /* the same without a path, zero byte not included */
-  int port;             /* TCP and UDP, on 127.0.0.1, 127.0.0.2, ::1: no rule names it (of the twin: one does) */
+  const char *host;     /* where somebody listens: on this machine's loopback, or elsewhere */
+  const char *other;    /* another one */
+  const char *host6;    /* by IPv6 */
+  int port;             /* TCP and UDP on these three: no rule names it (of the twin: one does) */
   int open;             /* a port that a rule allows; somebody listens */
   int closed;           /* the same, and nobody listens */
-  int narrow;           /* somebody listens on 127.0.0.1 and 127.0.0.2; a rule names 127.0.0.1 (twin: both) */
+  int narrow;           /* somebody listens on host and other; a rule names host (twin: both) */
   int hole;             /* a rule allows it, and whoever connects there waits for ever */
   int door;             /* a free port to bind (of the twin: a rule lets it be reached) */
   int steal;            /* a port that somebody outside holds with SO_REUSEPORT and SO_REUSEADDR */
@@ -44,6 +47,7 @@ struct ground { /* ways.py has the same */
 /* Addresses. */
 struct sockaddr_in v4(const char *host, int port);
 struct sockaddr_in6 v6(const char *host, int port);
+struct sockaddr_in6 mapped(const char *host, int port);
 
 /* A socket with send and receive time limits; -1 and errno. */
 int made(int family, int type, int protocol);
