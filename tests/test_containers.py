@@ -276,7 +276,8 @@ def test_sockets_work_by_rule(place: Place, contained: Path, flags: str) -> None
         closed.bind(("127.0.0.1", 0))
         outside.bind(str(place.folder / "work/outside"))
         outside.listen()
-        known = f"PORT, CLOSED, OUTSIDE = {forbidden.getsockname()[1]}, {closed.getsockname()[1]}, {str(place.folder / 'work/outside')!r}\n"
+        ports = (forbidden.getsockname()[1], closed.getsockname()[1])
+        known = f"PORT, CLOSED, OUTSIDE = {(*ports, str(place.folder / 'work/outside'))}\n"
         place.file("program.py", known + SOCKETS)
         place.profile(
             f"expose-rw=./work\npython-import=*\npython-api=ALLOW:threads\nnet=DENY|TCP|127.0.0.1|{forbidden.getsockname()[1]}|OUT\n"
