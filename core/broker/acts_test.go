@@ -29,6 +29,7 @@ var acts = map[string]func(args []string){
 	"interrupted": actInterrupted,
 	"unix":        actUnix,
 	"pipe":        actPipe,
+	"many":        actMany,
 }
 
 func number(s string) int { n, _ := strconv.Atoi(s); return n }
@@ -268,4 +269,35 @@ func actPipe([]string) {
 	unix.Close(pair[1])
 	_, err := unix.SendmsgN(pair[0], []byte("x"), nil, nil, unix.MSG_NOSIGNAL)
 	said("quiet", err)
+}
+
+// actMany starts connections to a port that answers and to one that does not, at once, and ends with those that wait.
+func actMany(args []string) {
+	for range 100 {
+		for _, arg := range args {
+			said(arg, connect(socket(unix.SOCK_STREAM|unix.SOCK_NONBLOCK), in4(number(arg))))
+		}
+	}
+	// Copies of this process wait, and die waiting: as processes, since a thread under the filter makes none that is not.
+	for range 20 {
+		pid, _, e := unix.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
+		if e != 0 {
+			panic(e)
+		}
+		if pid == 0 {
+			raw := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 1}}
+			port := number(args[1])
+			raw.Port = uint16(port<<8 | port>>8)
+			fd, _, _ := unix.RawSyscall(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 0)
+			_, _, _ = unix.RawSyscall(unix.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&raw)), 16)
+			for {
+				_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			}
+		}
+		defer func() {
+			_ = unix.Kill(int(pid), unix.SIGKILL)
+			_, _ = unix.Wait4(int(pid), nil, 0, nil)
+		}()
+	}
+	said("last", connect(socket(unix.SOCK_STREAM), in4(number(args[0]))))
 }

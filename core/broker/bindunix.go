@@ -1,16 +1,18 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/metadata"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
-// confined is a thread that is for files what the sandbox is: under its Landlock rules, with a working directory and a mask
+// confined is a thread that is for files what the sandbox is: under its Landlock rules, with its capabilities, with a working directory and a mask
 // of its own. There the kernel judges a path as it judges the sandbox's, also when it changes meanwhile.
 type confined struct {
 	calls chan func()
@@ -19,7 +21,7 @@ type confined struct {
 }
 
 // newConfined makes it. The thread ends with its goroutine; the runtime never makes another from it.
-func newConfined(confine func() error) (*confined, error) {
+func newConfined(confine func() error, caps []int) (*confined, error) {
 	c := &confined{calls: make(chan func())}
 	ready := make(chan error, 1)
 	go func() {
@@ -35,6 +37,9 @@ func newConfined(confine func() error) (*confined, error) {
 		}
 		if err == unix.EPERM || err == unix.ENOSYS {
 			c.shared, err = true, nil
+		}
+		if err == nil && !metadata.Lessen(caps) {
+			err = errors.New("capabilities cannot be dropped")
 		}
 		if err == nil {
 			err = confine()
@@ -83,7 +88,7 @@ func (b *Broker) bindUnix(n seccomp.Notification, fd int, raw []byte) outcome {
 		return elsewhere
 	}
 	if b.place == nil {
-		place, err := newConfined(b.config.Confine)
+		place, err := newConfined(b.config.Confine, b.config.Caps)
 		if err != nil {
 			b.noteOnce("confine", "unix sockets cannot be made by name: "+err.Error())
 			return failed(unix.EACCES)

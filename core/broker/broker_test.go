@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/broker"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
@@ -53,25 +54,27 @@ func TestAnAddressThatChanges(t *testing.T) {
 	assert.Empty(t, shut.count, "nothing arrived")
 }
 
-// What a broker must not do: look, and let the call go on.
+// look is what a broker must not do: it looks at the address, and lets the call go on.
+func look(listener, port int) {
+	for {
+		n, err := seccomp.Receive(listener)
+		if err != nil {
+			return
+		}
+		var raw [16]byte
+		local := []unix.Iovec{{Base: &raw[0], Len: 16}}
+		_, _ = unix.ProcessVMReadv(int(n.Thread), local, []unix.RemoteIovec{{Base: uintptr(n.Args[1]), Len: 16}}, 0)
+		if int(raw[2])<<8|int(raw[3]) == port {
+			_ = seccomp.Continue(listener, n.ID)
+		} else {
+			_ = seccomp.Refuse(listener, n.ID, unix.ECONNREFUSED)
+		}
+	}
+}
+
 func TestAnAddressThatChangesGetsPastALook(t *testing.T) {
 	open, shut := listen(t), listen(t)
-	s := perform(t, nil, func(listener int) {
-		for {
-			n, err := seccomp.Receive(listener)
-			if err != nil {
-				return
-			}
-			var raw [16]byte
-			local := []unix.Iovec{{Base: &raw[0], Len: 16}}
-			_, _ = unix.ProcessVMReadv(int(n.Thread), local, []unix.RemoteIovec{{Base: uintptr(n.Args[1]), Len: 16}}, 0)
-			if port := int(raw[2])<<8 | int(raw[3]); port == open.port {
-				_ = seccomp.Continue(listener, n.ID)
-			} else {
-				_ = seccomp.Refuse(listener, n.ID, unix.ECONNREFUSED)
-			}
-		}
-	}, "flip", open.port, shut.port, flips)
+	s := perform(t, nil, func(listener int) { go look(listener, open.port) }, "flip", open.port, shut.port, flips)
 	assert.Equal(t, "made true", s.ends())
 	assert.NotEmpty(t, shut.count)
 }
@@ -182,6 +185,53 @@ func TestUnixSockets(t *testing.T) {
 func TestBrokenPipe(t *testing.T) {
 	everyone(t)
 	assert.Equal(t, "quiet EPIPE", perform(t, allow(), nil, "pipe").ends())
+}
+
+// Many at once, some of which never end; callers die while they wait, and nothing of them is left.
+func TestManyAtOnce(t *testing.T) {
+	everyone(t)
+	open, silent := listen(t), full(t)
+	before := descriptors(t)
+	s := perform(t, allow(open.port, silent), nil, "many", open.port, silent)
+	out := s.ends()
+	assert.Equal(t, 200, strings.Count(out, "EINPROGRESS"))
+	assert.Contains(t, out, "last ok", "those that wait hold up nobody")
+	<-s.broker.Done()
+	assert.Equal(t, before, descriptors(t))
+}
+
+// descriptors counts those of this process that are of sockets of the internet, or of processes.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	count := 0
+	for _, e := range entries {
+		link, _ := os.Readlink("/proc/self/fd/" + e.Name())
+		if strings.Contains(link, "pidfd") || strings.Contains(link, "seccomp") || strings.Contains(link, "eventfd") {
+			count++
+		}
+	}
+	return count
+}
+
+// A supervisor without a descriptor left refuses, with an error that is no network's.
+func TestNoDescriptorLeft(t *testing.T) {
+	everyone(t)
+	open := listen(t)
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	s := perform(t, nil, func(listener int) {
+		_, err := broker.Serve(broker.Config{Listener: listener, Judge: allow(open.port)})
+		if err == nil {
+			_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max})
+		}
+	}, "connect", open.port)
+	out := s.ends()
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	assert.Contains(t, out, fmt.Sprintf("blocking %d ENFILE", open.port))
+	assert.NotContains(t, out, " ok")
 }
 
 func TestNoJudgeRefuses(t *testing.T) {

@@ -136,7 +136,7 @@ type stage struct {
 	denials []string
 }
 
-// perform starts an act under a judge. serve is what takes the listener; nil: a broker.
+// perform starts an act under a judge. serve takes the listener and returns; nil: a broker does.
 func perform(t *testing.T, judge broker.Judge, serve func(listener int), act string, args ...any) *stage {
 	t.Helper()
 	s := &stage{t: t}
@@ -160,7 +160,7 @@ func perform(t *testing.T, judge broker.Judge, serve func(listener int), act str
 	require.NoError(t, err)
 	require.Equal(t, plan.Listener, m.Kind)
 	if serve != nil {
-		go serve(listener)
+		serve(listener)
 	} else {
 		s.broker, err = broker.Serve(broker.Config{Listener: listener, Judge: judge, Program: s.command.Process.Pid,
 			Denied: func(d broker.Denial) {

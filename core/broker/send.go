@@ -15,6 +15,7 @@ const (
 	maxVectors = 1024
 	maxControl = 20 << 10
 	maxStep    = 256 << 10
+	maxSteps   = 8 // at a time
 )
 
 // header is struct msghdr as it lies in memory.
@@ -249,7 +250,10 @@ func (s *sending) step() outcome {
 
 // message sends one message, or what is left of it.
 func (s *sending) message(r *request) unix.Errno {
-	for {
+	for step := 0; ; step++ {
+		if step == maxSteps {
+			return unix.EAGAIN // others have calls, too; a caller that would not wait has a part sent, as often with it
+		}
 		data, e := r.data(s.sent, s.most())
 		if e != 0 {
 			return e

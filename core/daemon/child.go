@@ -232,8 +232,9 @@ func (c *Child) watch() {
 // a program that asks for its denials afterwards finds this one.
 func (c *Child) native(d broker.Denial) {
 	one := nativeDenial(d)
-	c.denials.addNative(one)
-	c.plan.spec.Logger.Warn("refused to native code", "layer", one.Layer, "op", one.Op, "subject", one.Subject, "message", one.Message)
+	if c.denials.addNative(one) {
+		c.plan.spec.Logger.Warn("refused to native code", "layer", one.Layer, "op", one.Op, "subject", one.Subject, "message", one.Message)
+	}
 }
 
 // brokerNote passes on what the broker says of itself.

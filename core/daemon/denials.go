@@ -31,8 +31,8 @@ type denials struct {
 const maxNative = 256
 
 // addNative is add for what was refused to native code.
-func (d *denials) addNative(one wire.Denial) {
-	d.add(one)
+func (d *denials) addNative(one wire.Denial) (first bool) {
+	first = d.add(one)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.nativeFirst == 0 {
@@ -43,6 +43,7 @@ func (d *denials) addNative(one wire.Denial) {
 		d.nativeFirst++
 	}
 	d.native = append(d.native, one.Sent())
+	return first
 }
 
 // nativeAfter gives the first refusal of native code after a number, and its number; 0: there is none.
@@ -69,7 +70,8 @@ func (d *denials) natives() []Denied {
 
 type denialKey struct{ layer, family, op, subject string }
 
-func (d *denials) add(one wire.Denial) {
+// add records a refusal and tells whether it is the first of its kind.
+func (d *denials) add(one wire.Denial) (first bool) {
 	one = one.Sent() // as the child will tell of it
 	key := denialKey{one.Layer, one.Family, one.Op, one.Subject}
 	d.mu.Lock()
@@ -77,7 +79,7 @@ func (d *denials) add(one wire.Denial) {
 	d.total++
 	if have := d.seen[key]; have != nil {
 		have.Count++
-		return
+		return false
 	}
 	if d.seen == nil {
 		d.seen = make(map[denialKey]*Denied)
@@ -88,6 +90,7 @@ func (d *denials) add(one wire.Denial) {
 	}
 	d.seen[key] = &Denied{Denial: one, Count: 1}
 	d.order = append(d.order, key)
+	return true
 }
 
 // vouch gives the refusal of this layer, family, operation and subject in the words in which it was made here.

@@ -59,7 +59,7 @@ func (w *Worker) Close(last func()) {
 
 func (w *Worker) serve() {
 	runtime.LockOSThread() // never unlocked: the thread has given rights up, and ends with this goroutine
-	lessened := lessen(w.keep)
+	lessened := Lessen(w.keep)
 	for {
 		select {
 		case last := <-w.closed:
@@ -113,8 +113,8 @@ func (w *Worker) perform(r request) (e unix.Errno) {
 	return unix.EACCES
 }
 
-// lessen leaves this thread at most the kept capabilities: no label that only the machine's owner may set gets set.
-func lessen(keep []int) bool {
+// Lessen leaves the calling thread, which its caller has locked, at most the kept capabilities: no label that only the machine's owner may set gets set.
+func Lessen(keep []int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
 	if unix.Capget(&header, &have[0]) != nil {

@@ -175,7 +175,7 @@ var kept = []int{unix.CAP_CHOWN, unix.CAP_FOWNER, unix.CAP_DAC_OVERRIDE, unix.CA
 func behave(filtered bool, dir string) {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_ADMIN, 0, 0, 0)
-	lessen(kept)
+	Lessen(kept)
 	if filtered {
 		filter, err := seccomp.Filter(seccomp.Needs{Metadata: true, Exec: true, Fork: true})
 		if err == nil {
