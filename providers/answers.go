@@ -3,9 +3,7 @@ package providers
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -59,33 +57,16 @@ func (p *Process) answer(listener int, cmd Command, door []int) error {
 // serveNames has the resolver answer at the sockets that init has made, a datagram and a stream socket by turns. Without
 // one, nobody answers.
 func serveNames(r *resolver.Resolver, sockets []int) error {
-	var files []*os.File
-	for _, fd := range sockets {
-		files = append(files, os.NewFile(uintptr(fd), "name server"))
-	}
-	defer func() {
-		for _, f := range files {
-			f.Close()
+	for len(sockets) > 0 {
+		pair := sockets[:2]
+		sockets = sockets[2:]
+		if r == nil {
+			closeAll(pair)
+			continue
 		}
-	}()
-	if r == nil {
-		return nil
-	}
-	for i, f := range files {
-		var err error
-		if i%2 == 0 {
-			var c net.PacketConn
-			if c, err = net.FilePacketConn(f); err == nil {
-				err = r.ServePacket(c)
-			}
-		} else {
-			var l net.Listener
-			if l, err = net.FileListener(f); err == nil {
-				err = r.ServeStream(l)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("serve names in the sandbox: %w", err)
+		if err := r.ServeSockets(pair[0], pair[1]); err != nil {
+			closeAll(sockets)
+			return fmt.Errorf("in the sandbox: %w", err)
 		}
 	}
 	return nil
