@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -89,9 +90,10 @@ print(json.dumps(out))
 def run(place: Place, *command: str | Path) -> tuple[str, list[str], str]:
     """What a command prints on that machine, the names that left it, and its errors."""
     zone = Path(__file__).parent / "zone.py"
-    inside = [sys.executable, zone, place.folder, *command]
+    user = "-" if place.user is None else str(place.user)
+    inside = [sys.executable, zone, place.folder, user, *command]
     done = subprocess.run(
-        ["unshare", "--map-root-user", "--net", "--mount", *inside],
+        ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "--mount", *inside],
         capture_output=True,
         text=True,
         timeout=100,
@@ -105,13 +107,17 @@ def run(place: Place, *command: str | Path) -> tuple[str, list[str], str]:
     return "\n".join(out), json.loads(names), done.stderr
 
 
-@pytest.fixture
-def arranged(place: Place) -> Place:
+def arrange(place: Place) -> Place:
     if not shutil.which("unshare"):
         pytest.skip("there is no unshare(1)")
     place.file("ask.py", PROGRAM)
     place.provider = "landlock"
     return place
+
+
+@pytest.fixture
+def arranged(place: Place) -> Place:
+    return arrange(place)
 
 
 REFUSED = {"native": "LookupError", "ares": "LookupError", "python": "gaierror"}
@@ -128,8 +134,12 @@ def test_negative_control(arranged: Place) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("way", ["native", "python", "ares"])
-def test_what_a_name_gave_is_reachable_by_its_rules(arranged: Place, mode: str, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "who"),
+    [("native", "place"), ("python", "place"), ("ares", "place"), ("native", "unprivileged"), ("python", "unprivileged")],
+)
+def test_what_a_name_gave_is_reachable_by_its_rules(request: pytest.FixtureRequest, mode: str, way: str, who: str) -> None:
+    arranged = arrange(request.getfixturevalue(who))
     if way == "ares":
         pytest.importorskip("pycares")
     arranged.environment["PYSANDBOXES_NETWORK"] = mode

@@ -1,4 +1,5 @@
-"""A small internet for a test: ``zone.py FOLDER COMMAND...``, in network and mount namespaces that ``unshare`` has made.
+"""A small internet for a test: ``zone.py FOLDER USER COMMAND...``, in network and mount namespaces that ``unshare`` has made.
+The command runs as that user, by number, or as who is here where it is ``-``.
 
 The machine has public addresses on its loopback device, with servers that say who they are, and a name server, the only one,
 which knows the names of TABLE. It prints the names that it was asked for as its last line.
@@ -100,7 +101,8 @@ def main() -> int:
     server.bind(("93.184.216.35", 53))
     asked: list[str] = []
     threading.Thread(target=answers, args=(server, asked), daemon=True).start()
-    done = subprocess.run(sys.argv[2:], stdin=subprocess.DEVNULL, timeout=90, env=dict(os.environ))
+    user = {} if sys.argv[2] == "-" else {"user": int(sys.argv[2]), "group": int(sys.argv[2]), "extra_groups": []}
+    done = subprocess.run(sys.argv[3:], stdin=subprocess.DEVNULL, timeout=90, env=dict(os.environ), **user)
     print(json.dumps(asked), flush=True)
     return done.returncode
 
