@@ -94,3 +94,59 @@ def test_a_profile_under_a_writable_exposure_refuses_to_start(place: Place) -> N
     assert done.returncode == 2
     assert str(path.name) in done.stderr
     assert "expose-rw" in done.stderr
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    ("line", "wish", "read"),
+    [
+        ("os-sandbox=landlock\n", "subprocess", False),
+        ("os-sandbox=auto\n", "none", False),
+        ("", "subprocess", False),
+        ("os-sandbox=${OS_SANDBOX:-auto}\n", "", False),
+        ("os-sandbox=${OS_SANDBOX:-auto}\n", "landlock", False),
+        ("os-sandbox=${OS_SANDBOX:-auto}\n", "subprocess", True),
+    ],
+)
+def test_the_environment_weakens_only_a_profile_that_lets_it(
+    place: Place, secret: Path, line: str, wish: str, read: bool
+) -> None:
+    place.environment["OS_SANDBOX"] = wish
+    place.profile(NATIVE + line)
+    for _ in range(2):
+        done = place.run("-c", READ.format(path=str(secret)))
+        assert done.stdout == ("read\n" if read else "Permission denied\n"), done.stderr
+        assert ("OS_SANDBOX=subprocess in the environment takes the kernel boundary away" in done.stderr) == read, (
+            "at each start"
+        )
+
+
+def test_the_environment_cannot_take_the_sandbox_from_a_program(place: Place) -> None:
+    place.environment["OS_SANDBOX"] = "none"
+    place.profile(NATIVE + "os-sandbox=${OS_SANDBOX:-auto}\n")
+    done = place.run("-c", "print('ran')")
+    assert (done.stdout, done.returncode) == ("", 2), done.stderr
+
+
+@pytest.mark.parametrize("rule", ["", "include ./rules/more\n"])
+def test_both_lines_and_the_ways_out_are_named(place: Place, rule: str) -> None:
+    place.provider = "landlock"
+    place.file("rules/more", "")
+    place.file("sub/x")
+    path = place.profile(rule.replace("./rules/more", '"./rules/more"') + ("expose-rw=./rules\n" if rule else "expose-rw=.\n"))
+    done = place.run("-c", "print('ran')")
+    assert done.stdout == ""
+    assert "expose-rw=" in done.stderr and "could rewrite its own rules" in done.stderr
+    assert (
+        ("rules/more, which" in done.stderr and f"{path}:1 includes" in done.stderr) if rule else f"{path}:1" in done.stderr
+    ), done.stderr
+    assert "Either expose a folder that does not hold it" in done.stderr and "--pysandboxes-config=/elsewhere/" in done.stderr
+
+
+def test_a_profile_that_was_known_and_is_gone_is_an_error(place: Place) -> None:
+    path = place.profile("python-import=*\n")
+    assert place.run("-c", "print('ran')").stdout == "ran\n"
+    path.unlink()
+    done = place.run("-c", "print('ran')")
+    assert done.stdout == "" and done.returncode == 2
+    assert "was used on this machine before and is gone" in done.stderr

@@ -95,7 +95,7 @@ func confine(b *plan.Boundary) (notes []string, err error) {
 	if err := filterCalls(b.Filter, abi); err != nil {
 		return nil, err
 	}
-	return degraded(b), prove(b)
+	return append(notes, degraded(b)...), prove(b)
 }
 
 // become execs the program. The control socket closes by itself, which tells the supervisor.
