@@ -66,6 +66,9 @@ func (r *relay) close() {
 		in.conn.Close()
 	}
 	r.mu.Unlock()
+	if raw, err := r.file.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { abandon(int(fd), r.door.Attempts) })
+	}
 	r.file.Close()
 	r.running.Wait()
 	for _, fd := range []int{r.door.Attempts, r.door.Raw, r.door.Raw6} {
