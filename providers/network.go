@@ -214,7 +214,7 @@ func asked(b *plan.Boundary, how Network) seccomp.Ask {
 
 // doorOf is what init has handed over, and the sockets of the name servers.
 func doorOf(fds []int, n *plan.Network) (*broker.Door, []int) {
-	d := &broker.Door{Datagrams: fds[plan.DoorDatagrams], Attempts: fds[plan.DoorAttempts], Raw: fds[plan.DoorRaw], Raw6: fds[plan.DoorRaw6]}
+	d := &broker.Door{Datagrams: fds[plan.DoorDatagrams], Attempts: fds[plan.DoorAttempts], Raw: fds[plan.DoorRaw], Raw6: fds[plan.DoorRaw6], List: fds[plan.DoorList]}
 	for _, a := range n.Addresses {
 		d.Own = append(d.Own, netip.MustParseAddr(a))
 	}

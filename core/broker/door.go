@@ -14,6 +14,8 @@ type Door struct {
 	Datagrams, Attempts int
 	// Raw and Raw6 send whole IP packets into the namespace.
 	Raw, Raw6 int
+	// List tells of the sockets there (sock_diag(7)).
+	List int
 	// Own are the addresses on the sandbox's loopback device, besides 127.0.0.0/8 and ::1. The first is the one that
 	// what it sends bears.
 	Own []netip.Addr
@@ -24,7 +26,7 @@ type Door struct {
 // Close closes the sockets.
 func (d *Door) Close() {
 	abandon(d.Datagrams, d.Attempts)
-	for _, fd := range []int{d.Datagrams, d.Attempts, d.Raw, d.Raw6} {
+	for _, fd := range []int{d.Datagrams, d.Attempts, d.Raw, d.Raw6, d.List} {
 		unix.Close(fd)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +16,7 @@ import (
 // may talk to itself without a rule. The kernel's list of sockets says which one is bound to the file; a name would not do,
 // since a program may move a socket of the host's to where one of its own was.
 func (b *Broker) ownSocket(n seccomp.Notification, file unix.Stat_t) bool {
-	bound, err := socketsAt(file)
+	bound, err := b.socketsAt(file)
 	if err != nil || len(bound) == 0 {
 		return false
 	}
@@ -37,18 +38,31 @@ const (
 	diagMessage  = 16
 )
 
-// socketsAt lists the inode numbers of the sockets that are bound to a file.
-func socketsAt(file unix.Stat_t) (map[string]bool, error) {
+// socketsAt lists the inode numbers of the sockets that are bound to a file. The list is of one network namespace: that of the
+// sandbox, to which init has opened a way where it is not ours.
+func (b *Broker) socketsAt(file unix.Stat_t) (map[string]bool, error) {
+	if b.walled != nil {
+		return socketsListed(b.walled.door.List, file)
+	}
 	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(s)
+	return socketsListed(s, file)
+}
+
+// listings numbers the requests: what an earlier one has left unread is passed over.
+var listings atomic.Uint32
+
+func socketsListed(s int, file unix.Stat_t) (map[string]bool, error) {
+	sequence := listings.Add(1)
 	request := make([]byte, unix.NLMSG_HDRLEN+diagRequest)
 	e := binary.NativeEndian
 	e.PutUint32(request, uint32(len(request)))
 	e.PutUint16(request[4:], diagByFamily)
 	e.PutUint16(request[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	e.PutUint32(request[8:], sequence)
 	body := request[unix.NLMSG_HDRLEN:]
 	body[0] = unix.AF_UNIX
 	e.PutUint32(body[4:], ^uint32(0)) // in every state
@@ -71,7 +85,11 @@ func socketsAt(file unix.Stat_t) (map[string]bool, error) {
 			if length < unix.NLMSG_HDRLEN || length > len(rest) {
 				return nil, unix.EBADMSG
 			}
-			switch e.Uint16(rest[4:]) {
+			kind := e.Uint16(rest[4:])
+			if e.Uint32(rest[8:]) != sequence {
+				kind = unix.NLMSG_NOOP
+			}
+			switch kind {
 			case unix.NLMSG_DONE:
 				return found, nil
 			case unix.NLMSG_ERROR:

@@ -71,7 +71,7 @@ func (r *relay) close() {
 	}
 	r.file.Close()
 	r.running.Wait()
-	for _, fd := range []int{r.door.Attempts, r.door.Raw, r.door.Raw6} {
+	for _, fd := range []int{r.door.Attempts, r.door.Raw, r.door.Raw6, r.door.List} {
 		unix.Close(fd)
 	}
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
@@ -36,7 +37,16 @@ func (b *Broker) bindWalled(n seccomp.Notification, fd int, f socketFacts, t tar
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
 	}
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_FREEBIND, 1)
-	if e := bindTo(fd, t.raw); e != 0 || f.kind != unix.SOCK_DGRAM {
+	raw := t.raw
+	anyPort := t.asked.Port() == 0 && f.kind == unix.SOCK_STREAM
+	if anyPort {
+		raw = freeOnHost(f, t)
+	}
+	e := bindTo(fd, raw)
+	if e == 0 && anyPort {
+		b.bound.add(cookieOf(fd))
+	}
+	if e != 0 || f.kind != unix.SOCK_DGRAM {
 		return failed(e)
 	}
 	at, e := boundTo(fd)
@@ -50,6 +60,25 @@ func (b *Broker) bindWalled(n seccomp.Notification, fd int, f socketFacts, t tar
 	return failed(b.walled.relay.letIn(at, f.family, processOf(n.Thread), inode))
 }
 
+// freeOnHost is an address with a port that is free in the supervisor's network at this moment: the socket will listen there.
+func freeOnHost(f socketFacts, t target) []byte {
+	host, err := unix.Socket(f.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return t.raw
+	}
+	defer unix.Close(host)
+	if bindTo(host, t.raw) != 0 {
+		return t.raw
+	}
+	at, e := boundTo(host)
+	if e != 0 {
+		return t.raw
+	}
+	raw := append([]byte(nil), t.raw...)
+	binary.BigEndian.PutUint16(raw[2:], at.Port())
+	return raw
+}
+
 // listenWalled puts a listening socket of the supervisor's in, where a rule lets the sandbox be reached.
 func (b *Broker) listenWalled(n seccomp.Notification, fd int, f socketFacts) outcome {
 	backlog := int(int32(n.Args[1]))
@@ -58,11 +87,11 @@ func (b *Broker) listenWalled(n seccomp.Notification, fd int, f socketFacts) out
 		return failed(e)
 	}
 	t := target{asked: at}
-	inside := b.walled.inside(fd)
-	if inside && at.Addr().Unmap().IsLoopback() && !b.decide(b.question("listen", f, t)).Allow {
+	inside, allowed := b.walled.inside(fd), b.bound.has(cookieOf(fd))
+	if inside && !allowed && at.Addr().Unmap().IsLoopback() && !b.decide(b.question("listen", f, t)).Allow {
 		return failed(errnoOf(unix.Listen(fd, backlog)))
 	}
-	if !b.allows(n, "listen", f, t) {
+	if !allowed && !b.allows(n, "listen", f, t) {
 		return failed(unix.EACCES)
 	}
 	if !inside || f.kind != unix.SOCK_STREAM || tcpState(fd) != tcpClose {

@@ -132,6 +132,11 @@ func makeDoor(own, servers []netip.Addr) (fds []int, err error) {
 		}
 		fds = append(fds, fd)
 	}
+	list, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return fds, fmt.Errorf("list of sockets: %w", err)
+	}
+	fds = append(fds, list)
 	for _, a := range servers {
 		for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_STREAM} {
 			fd, err := serverSocket(a, kind)

@@ -71,7 +71,7 @@ func TestPlanFollowsTheRules(t *testing.T) {
 	f := b.Filter
 	assert.True(t, f.Inet && f.Exec && f.Fork && f.Metadata)
 	assert.False(t, f.UnixDatagram || f.Devices, "neither a socket nor a device is exposed")
-	assert.Equal(t, contract.Unwalled, cmd.Network)
+	assert.Equal(t, DefaultNetwork, cmd.Network)
 	assert.False(t, f.UDP, "the rule is for TCP and no name is looked up")
 	assert.NotNil(t, cmd.Judge)
 }

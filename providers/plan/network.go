@@ -31,6 +31,7 @@ const (
 	DoorAttempts         // sees the first packets of TCP connections there
 	DoorRaw              // answers in their name, IPv4 (raw(7), with headers)
 	DoorRaw6             // the same for IPv6
+	DoorList             // tells of the namespace's sockets (sock_diag(7))
 	DoorServers
 )
 
