@@ -251,7 +251,7 @@ class Outside:
                 else:
                     with contextlib.suppress(OSError):
                         if one.type == socket.SOCK_DGRAM:
-                            data, sender = one.recvfrom(4096)
+                            data, sender = one.recvfrom(65536)
                             if data.startswith(b"?"):
                                 one.sendto(data, sender)
                             else:

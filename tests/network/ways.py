@@ -130,6 +130,17 @@ WAYS = [
     come_in("udp_bind_v6"),
     come_in("udp_answer_from_a_stranger", twin="udp_bind"),
     come_in("udp_multicast_member", twin="udp_bind"),
+    # ---- detours
+    out("ended_then_connect", twin="connect_v4"),
+    out("ended_then_fastopen", twin="connect_v4"),
+    out("ended_then_fastopen_by_sendto", twin="connect_v4"),
+    out("ended_then_deferred", twin="connect_v4"),
+    come_in("ended_then_listen", twin="listen_v4"),
+    come_in("ended_then_bind", twin="listen_v4"),
+    made("source_route"),
+    made("source_route_of_a_connection"),
+    made("source_route_of_a_datagram", twin="udp_sendmsg_pktinfo"),
+    made("routing_header", twin="connect_v6"),
     # ---- beside the socket calls
     made("every_other_family"),
     made("every_other_protocol"),

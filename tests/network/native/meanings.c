@@ -322,3 +322,25 @@ int means_datagram_to_nobody(const struct ground *g) {
   close(fd);
   return 0;
 }
+
+/* Small and large ones, and one send that is cut into several. */
+int means_datagram_sizes(const struct ground *g) {
+  static char sent[65507], got[65536];
+  struct sockaddr_in a = v4(g->host, g->port);
+  const int sizes[] = {1, 1472, 9000, 40000, 65507};
+  int fd = made(AF_INET, SOCK_DGRAM, 0), large = 1 << 20;
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &large, sizeof large);
+  memset(sent, '?', sizeof sent);
+  for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    ssize_t n = sendto(fd, sent, sizes[i], 0, (void *)&a, sizeof a);
+    SAY("%d: sent %zd", sizes[i], n);
+    SAY(", back %zd\n", recv(fd, got, sizeof got, 0));
+  }
+  setsockopt(fd, IPPROTO_UDP, 103 /* UDP_SEGMENT */, &(int){100}, 4);
+  SAY("in parts %zd", sendto(fd, sent, 250, 0, (void *)&a, sizeof a));
+  for (int i = 0; i < 3; i++) SAY(", back %zd", recv(fd, got, sizeof got, 0));
+  SAY("\n");
+  close(fd);
+  return 0;
+}
