@@ -17,6 +17,7 @@ type names struct {
 func (p *Plan) names(c *Child) names {
 	n := names{live: p.policy.Live()}
 	if p.policy.NetNeeded() && !p.Learning() {
+		resolver.GiveListed(n.live)
 		n.resolver = resolver.New(resolver.Config{
 			Live: n.live, Search: resolver.ReadSystem().Search, Note: c.brokerNote,
 			Denied: func(d policy.Decision) { c.native(broker.Denial{Op: d.Op, Subject: d.Subject, Decision: &d}) },

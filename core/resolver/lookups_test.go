@@ -83,6 +83,19 @@ func TestTheBudgetBelowADomain(t *testing.T) {
 	assert.Equal(t, dns.RcodeNameError, b.ask(t, query(label+"new.example.com", dns.TypeA)).Rcode, "another minute")
 }
 
+func TestNamesOfEtcHosts(t *testing.T) {
+	b := newBench(t, "ALLOW|TCP|*.example.com|443|OUT", "DENY|*|*.not.example.com|*|*")
+	giveListed(b.Live, "# a comment\n198.51.100.1 a.Example.com b.example.com. # 198.51.100.9 c.example.com\n198.51.100.2\ta.example.com\n"+
+		"198.51.100.3 other.example.org x.not.example.com\n10.0.0.5 inner.example.com\nnonsense d.example.com\n198.51.100.4\n2001:db8::1 a.example.com")
+	for host, allow := range map[string]bool{"198.51.100.1": true, "198.51.100.2": true, "2001:db8::1": true,
+		"198.51.100.3": false, "10.0.0.5": false, "198.51.100.4": false, "198.51.100.9": false} {
+		assert.Equal(t, allow, b.Live.Net(policy.NetQuestion{Op: "connect", Proto: "tcp", Host: host, Port: 443}).Allow, host)
+	}
+	assert.Empty(t, b.messages())
+	b = newBench(t, "ALLOW|TCP|192.0.2.1|443|OUT")
+	GiveListed(b.Live)
+}
+
 func TestExpectAndSettle(t *testing.T) {
 	b := newBench(t, everyName...)
 	assert.False(t, b.Settle())

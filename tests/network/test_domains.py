@@ -81,6 +81,7 @@ out['another port'] = reach('93.184.216.34', 9000)
 out['of db'] = reach('198.51.100.7', 8443)
 out['inside'] = reach('10.0.0.5', 8443)
 out['the cloud'] = reach('169.254.169.254', 8443)
+out['listed'] = [reach(at, 8443) for at in look('listed.example.com')]
 out['crowd'] = len(set(look('crowd.example.com')))
 out['moves'] = [reach(at, 8443) for at in look('moves.example.org')]
 print(json.dumps(out))
@@ -158,6 +159,7 @@ def test_what_a_name_gave_is_reachable_by_its_rules(request: pytest.FixtureReque
         assert met[name] == REFUSED[way], (name, met[name])
     for name in ("s3cret.evil.test", "example.com"):
         assert met[name] == ("RuleSocketConnectionRefusedError" if way == "python" else REFUSED[way])
+    assert met["listed"] == ["93.184.216.38 8443"], "by /etc/hosts, which the C library reads itself"
     assert met["crowd"] == 60, "by TCP: one message by UDP does not hold it"
     assert met["moves"] == ["93.184.216.37 8443"], "its address has changed since the profile was loaded"
     assert not {"s3cret.evil.test", "example.com", "s3cret.evil.test.corp.example"} & set(names), names

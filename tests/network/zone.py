@@ -18,7 +18,16 @@ import threading
 from pathlib import Path
 
 #: Where servers listen, on SERVED ports. The last two are inside.
-ADDRESSES = ["93.184.216.34", "93.184.216.35", "93.184.216.36", "93.184.216.37", "198.51.100.7", "10.0.0.5", "169.254.169.254"]
+ADDRESSES = [
+    "93.184.216.34",
+    "93.184.216.35",
+    "93.184.216.36",
+    "93.184.216.37",
+    "93.184.216.38",
+    "198.51.100.7",
+    "10.0.0.5",
+    "169.254.169.254",
+]
 SERVED = (8443, 9000)
 #: The n-th answer of a name that changes is the n-th of its addresses; the last one stays.
 TABLE = {
@@ -46,7 +55,11 @@ def machine(folder: Path) -> None:
         for number, address in enumerate(ADDRESSES):
             fcntl.ioctl(one, 0x8916, request(f"lo:{number}", address))  # SIOCSIFADDR
             fcntl.ioctl(one, 0x891C, request(f"lo:{number}", "255.255.255.255"))  # SIOCSIFNETMASK
-    for name, text in {"resolv.conf": RESOLV, "nsswitch.conf": "hosts: files dns\n", "hosts": "127.0.0.1 localhost\n"}.items():
+    for name, text in {
+        "resolv.conf": RESOLV,
+        "nsswitch.conf": "hosts: files dns\n",
+        "hosts": "127.0.0.1 localhost\n93.184.216.38 listed.example.com\n",
+    }.items():
         (folder / name).write_text(text)
         subprocess.run(["mount", "--bind", folder / name, f"/etc/{name}"], check=True)
 
