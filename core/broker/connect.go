@@ -155,15 +155,6 @@ func (b *Broker) sorting(q policy.NetQuestion) bool {
 	return b.decide(q).Allow
 }
 
-// judged asks the judge, and records a refusal.
-func (b *Broker) judged(n seccomp.Notification, q policy.NetQuestion) bool {
-	d := b.decide(q)
-	if !d.Allow {
-		b.refused(n, q, d)
-	}
-	return d.Allow
-}
-
 func (b *Broker) decide(q policy.NetQuestion) policy.Decision {
 	if b.config.Judge == nil {
 		return policy.Decision{Family: "net", Op: q.Op, Subject: q.Host}
