@@ -68,6 +68,17 @@ func control_Doctor(request *C.char, _fail **C.char) (_ret *C.char) {
 	return C.CString(cret)
 }
 
+//export control_EvalProfiles
+func control_EvalProfiles(request *C.char, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.EvalProfiles")
+	cret, __err := control.EvalProfiles(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
 //export control_Explain
 func control_Explain(request *C.char, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.Explain")

@@ -152,6 +152,33 @@ _wrap__core_control_Doctor(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, P
 }
 
 static PyObject *
+_wrap__core_control_EvalProfiles(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
+
+    PSB_FORK_GUARD("control_EvalProfiles");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_EvalProfiles(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
 _wrap__core_control_Explain(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
@@ -602,6 +629,7 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
     {"control_CheckProfile", (PyCFunction)(void (*)(void))_wrap__core_control_CheckProfile, METH_KEYWORDS|METH_VARARGS, "control_CheckProfile($module, request)\n--\n\nCheckProfile loads and compiles a profile as a start would and reviews it. The request is JSON: profile, env, cwd, interpreter, package. The answer is JSON: rules (how many), locked, provider, findings (grade, kind, file, line, rule, message, hint, other), risks (rule, risk, why, file, line) and protected (paths that no sandbox may write)."}, \
     {"control_Diff", (PyCFunction)(void (*)(void))_wrap__core_control_Diff, METH_KEYWORDS|METH_VARARGS, "control_Diff($module, request)\n--\n\nDiff compares two profiles by their rules. The request is CheckProfile's with other, the profile that comes after. The answer is JSON: opens (whether anything is allowed that was not) and changes (effect, key, old, new, from, to, risk, why), the ones that open most first."}, \
     {"control_Doctor", (PyCFunction)(void (*)(void))_wrap__core_control_Doctor, METH_KEYWORDS|METH_VARARGS, "control_Doctor($module, request)\n--\n\nDoctor says what this machine can enforce. The request is JSON: env, cwd, interpreter, package. The answer is JSON: version, kernel, architecture, go, interpreter (executable, version, package, guard, problem), features (name, there, value, meaning), auto (the provider that os-sandbox=auto takes, or why none), network (how network rules are held by the default provider, and why), names (who is asked for them), limits (whole or partial) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing."}, \
+    {"control_EvalProfiles", (PyCFunction)(void (*)(void))_wrap__core_control_EvalProfiles, METH_KEYWORDS|METH_VARARGS, "control_EvalProfiles($module, request)\n--\n\nEvalProfiles reads the guarded profiles of a profile: what its `eval-*` lines allow strings to do. The request is CheckProfile's. The answer is a JSON object by name, the plain profile under \"\", of objects with the fields of policy.EvalProfile. It probes no interpreter and looks no name up."}, \
     {"control_Explain", (PyCFunction)(void (*)(void))_wrap__core_control_Explain, METH_KEYWORDS|METH_VARARGS, "control_Explain($module, request)\n--\n\nExplain says which rule decides a question, per layer, and what would change it. The request is CheckProfile's with question, such as [\"connect example.com:443\"], as one text or as words. The answer is JSON: question, allow, family, op, subject, category, rule, line, change, advice, layers, note, text. Without a question it is the policy in force: profile, locked, provider, problem, settings, families, environ, runtime."}, \
     {"control_Keys", (PyCFunction)(void (*)(void))_wrap__core_control_Keys, METH_NOARGS, "control_Keys($module)\n--\n\nKeys gives the table of keys that a profile may hold, as a JSON list: name, family, grammar, meaning, risk, example."}, \
     {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \

@@ -19,6 +19,7 @@ type Policy struct {
 	calls   callRules
 	net     netRules
 	scalars scalars
+	evals   map[string]*EvalProfile // by name, the plain one under ""
 }
 
 // line is a rule as decisions quote it.

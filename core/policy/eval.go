@@ -38,8 +38,8 @@ func (p *Policy) Eval(kind string) Decision {
 	if v.line == 0 {
 		d.Add = []string{"python-api=ALLOW:" + name, "python-api=ALLOW:" + string(audit.DynamicCode)}
 	}
-	if p.scalars.guarded {
-		d.Note = "This version cannot guard strings by eval-* rules, so it refuses them."
+	if len(p.evals) > 0 {
+		d.Note = "In this version the eval-* rules hold for pysandboxes.guarded_eval() alone; " + kind + "() cannot guard strings yet, so it refuses them."
 	}
 	return d
 }

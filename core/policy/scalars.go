@@ -13,7 +13,6 @@ type scalars struct {
 	limits   Limits
 	bounds   map[string]profile.Rule      // the lines that set limits, by key
 	options  map[string]map[string]string // provider, key
-	guarded  bool                         // some eval-* key stands in the profile
 }
 
 const defaultResult = 256 << 20
@@ -48,7 +47,11 @@ func (c *compiler) finishScalars() error {
 	}
 	for i := range c.profile.Rules {
 		r := &c.profile.Rules[i]
-		s.guarded = s.guarded || guardedStrings(r.Key)
+		if guardedStrings(r.Key) {
+			if err := c.addEval(r); err != nil {
+				return err
+			}
+		}
 		if provider, key, found := strings.Cut(r.Key, "."); found {
 			c.option(provider, key, r)
 		}
