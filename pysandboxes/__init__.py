@@ -1,7 +1,8 @@
 """Run Python under a deny-by-default policy kept in one readable file, ``.py-sandboxes``.
 
 The whole surface: :func:`sandboxes` (context manager), :func:`run` (in place of ``asyncio.run``), :func:`sandbox`
-(decorator), :class:`SandboxPoolExecutor`, :func:`is_in_sandbox`, :func:`sandbox_denials`, :func:`denials`, and the exceptions.
+(decorator), :class:`SandboxPoolExecutor`, :func:`guarded_eval`, :func:`is_in_sandbox`, :func:`sandbox_denials`,
+:func:`denials`, and the exceptions.
 
 Names are looked up on first use, so that ``import pysandboxes`` costs next to nothing.
 """
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from ._context import is_in_sandbox as is_in_sandbox
     from ._context import run as run
     from ._context import sandboxes as sandboxes
+    from ._evaluated import guarded_eval as guarded_eval
     from ._exceptions import ConfigSyntaxError as ConfigSyntaxError
     from ._exceptions import Denial as Denial
     from ._exceptions import EvalInterrupted as EvalInterrupted
@@ -42,6 +44,7 @@ _HOMES = {
     "Denial": "_exceptions",
     "denials": "_exceptions",
     "sandbox_denials": "_exceptions",
+    "guarded_eval": "_evaluated",
     "SandboxContextWarning": "_exceptions",
     "SandBoxError": "_exceptions",
     "RuleFileNotFoundError": "_exceptions",
@@ -81,6 +84,7 @@ __all__ = (
     "SandboxPoolExecutor",
     "__version__",
     "denials",
+    "guarded_eval",
     "is_in_sandbox",
     "run",
     "sandbox",

@@ -45,7 +45,7 @@ def write(folder: Path, text: str) -> None:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("page", ["usage.md", "quick-start.md"])
+@pytest.mark.parametrize("page", ["usage.md", "quick-start.md", "evaluated.md"])
 def test_a_page_is_what_happens(page: str, tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()

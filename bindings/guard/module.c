@@ -1,5 +1,5 @@
 /* pysandboxes._guard: the little of the guard that Python sees. Nothing here arms, disarms or shows a rule. */
-#include "guard.h"
+#include "eval.h"
 
 #include <string.h>
 
@@ -134,6 +134,26 @@ static PyObject *judged(PyObject *m, PyObject *Py_UNUSED(a)) {
     return PyLong_FromUnsignedLongLong(__atomic_load_n(&psb_judged, __ATOMIC_RELAXED));
 }
 
+/* In a sandboxed interpreter nothing evaluates by it yet: a program could choose its own rules. */
+static PyObject *evaluate(PyObject *m, PyObject *args, PyObject *kwargs) {
+    (void)m;
+    if (!psb.active)
+        return psb_evaluate(args, kwargs);
+    psb_eval_refuses("strings cannot be guarded inside of a sandbox yet");
+    return NULL;
+}
+
+static PyObject *eval_helpers(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return psb_eval_helpers();
+}
+
+static PyObject *eval_builtin(PyObject *m, PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    (void)m;
+    return text ? PyBool_FromLong(psb_eval_builtin_known(text)) : NULL;
+}
+
 /* The exception classes, made when they are first asked for. */
 static PyObject *getattr_(PyObject *m, PyObject *name) {
     const char *s = PyUnicode_AsUTF8(name);
@@ -179,6 +199,10 @@ static PyMethodDef methods[] = {
     {"denials", denials, METH_VARARGS,
      "denials(record=None) -> list[dict]\n\nThe refusals of a record, the newest last; None: of this context's and the process's."},
     {"judged", judged, METH_NOARGS, "judged() -> int\n\nHow many events of this process were judged; 0 in an application."},
+    {"evaluate", (PyCFunction)(void *)evaluate, METH_VARARGS | METH_KEYWORDS,
+     "evaluate(code, namespace, builtins, granted, rules, iterations, alloc, depth, timeout) -> object\n\nRuns rewritten code under a meter."},
+    {"eval_helpers", eval_helpers, METH_NOARGS, "eval_helpers() -> dict\n\nWhat rewritten code calls, by name."},
+    {"eval_builtin", eval_builtin, METH_O, "eval_builtin(name) -> bool\n\nCan evaluated code be granted this builtin?"},
     {"__getattr__", getattr_, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 

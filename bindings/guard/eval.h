@@ -1,0 +1,77 @@
+/* What runs behind a guarded string: docs/implementation.md, "Strings that become code".
+ *
+ * pysandboxes/_eval_rewrite.py puts calls of the functions below into the source's tree. They stand in the constants of its
+ * code, so no name leads to them and none can hide them. Each finds the meter of its evaluation in the builtins of the
+ * frame that calls it, under a key that is no identifier; a frame without one is refused. All of it needs the GIL. */
+#ifndef PSB_EVAL_H
+#define PSB_EVAL_H
+
+#include "guard.h"
+
+/* What one evaluation may still do. Functions and generators that outlive it keep it, by their builtins. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *decided;                /* dict, attribute name -> bool: what was decided before; shared by a profile */
+    PyObject *allow, *deny;           /* tuples of names with at most one `*` */
+    PyObject *magic_allow, *magic_deny;
+    PyObject *granted;                /* dict, address -> object: what else eval-call names */
+    PyObject *builtins;               /* borrowed: it owns the meter */
+    int64_t iterations, alloc, alloc_limit, deadline; /* what is left; the last in ns of the monotonic clock */
+    int depth, depth_limit, countdown;
+    const char *tripped;              /* the key of the bound that was passed; it stays passed */
+} psb_meter;
+
+#define METER_KEY "@meter"
+
+/* Numbers beyond this many bits (300 000 digits) take seconds to multiply, divide or print within one uninterruptible call. */
+#define PSB_EVAL_BITS (1 << 20)
+#define PSB_EVAL_NUMBER "it made or used a whole number of more than 300 000 digits (16 000 bits in pow() with three arguments)"
+
+/* eval_meter.c */
+extern PyTypeObject psb_meter_type;
+psb_meter *psb_meter_here(void);                    /* borrowed, or NULL with an exception */
+int psb_meter_trip(psb_meter *m, const char *key);  /* -1 */
+int psb_meter_step(psb_meter *m);                   /* something was done: is there time left? */
+int psb_meter_tick(psb_meter *m);                   /* a turn of a loop */
+int psb_meter_charge(psb_meter *m, double bytes);   /* before, where the size is known; else after */
+PyObject *psb_meter_charged(psb_meter *m, PyObject *result); /* the same object, charged; NULL and freed where that is too much */
+int psb_meter_attribute(psb_meter *m, PyObject *name);       /* may the attribute be read? */
+int psb_meter_refuse(const char *what, PyObject *subject, const char *key); /* -1 with RuleEvalPermissionError */
+int psb_eval_refuses(const char *text);                      /* the same, with no line that would allow it */
+
+/* eval_steps.c: an iterator that counts */
+enum { STEPS_TICK, STEPS_KEEP, STEPS_SUM };
+PyObject *psb_steps(psb_meter *m, PyObject *iterable, int mode);
+extern PyTypeObject psb_steps_type;
+
+/* eval_format.c */
+int psb_eval_spec(psb_meter *m, PyObject *spec);       /* charges the widths that a format specification asks for */
+int psb_eval_percent(psb_meter *m, PyObject *format, PyObject *args);
+int psb_eval_fields(psb_meter *m, PyObject *format);   /* str.format's fields: attributes and widths */
+
+int psb_eval_format_ready(void);                      /* 0, or -1 with an exception: before code of the source runs */
+
+/* eval_operator.c */
+PyObject *psb_eval_operator(psb_meter *m, int code, PyObject *a, PyObject *b, bool in_place);
+PyObject *psb_eval_power(psb_meter *m, PyObject *a, PyObject *b, PyObject *modulus);
+
+/* eval_method.c: methods of the builtin types */
+PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool unbound);
+
+/* eval_call.c */
+PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+PyObject *psb_eval_read(psb_meter *m, PyObject *o, PyObject *name);
+PyObject *psb_eval_bind(psb_meter *m, PyObject *f); /* a callable that C code may be given */
+extern PyTypeObject psb_bound_type;
+PyObject *psb_eval_call_method(psb_meter *m, PyObject *o, PyObject *name, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+PyObject *psb_eval_bound_builtin(psb_meter *m, PyObject *f, const char *name);
+
+/* eval_builtin.c */
+bool psb_eval_builtin_known(const char *name);
+PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+
+/* eval_run.c */
+PyObject *psb_evaluate(PyObject *args, PyObject *kwargs);
+PyObject *psb_eval_helpers(void);
+
+#endif

@@ -1,0 +1,328 @@
+/* The functions that the rewritten source calls, and the start and end of an evaluation. */
+#include "eval.h"
+
+#include <string.h>
+#include <time.h>
+
+#define HELPER(name) static PyObject *name(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssize_t n)
+#define HELPER_KW(name) static PyObject *name(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssize_t n, PyObject *kwnames)
+/* Only our own rewriting calls them; a wrong number of arguments is a fault of it, and refused like one. */
+#define ENTER(least)                                                       \
+    psb_meter *m = psb_meter_here();                                       \
+    if (!m)                                                                \
+        return NULL;                                                       \
+    if (n < (least)) {                                                     \
+        PyErr_SetString(PyExc_SystemError, "pysandboxes: a helper was called wrongly"); \
+        return NULL;                                                       \
+    }
+
+HELPER_KW(h_call) {
+    ENTER(1)
+    return psb_eval_call(m, a[0], a + 1, n - 1, kwnames);
+}
+
+HELPER_KW(h_method) {
+    ENTER(2)
+    return psb_eval_call_method(m, a[0], a[1], a + 2, n - 2, kwnames);
+}
+
+HELPER(h_read) {
+    ENTER(2)
+    return psb_eval_read(m, a[0], a[1]);
+}
+
+static int code_of(PyObject *o) { return PyUnicode_Check(o) && PyUnicode_GET_LENGTH(o) == 1 ? (int)PyUnicode_READ_CHAR(o, 0) : 0; }
+
+HELPER(h_operator) {
+    ENTER(3)
+    return psb_meter_charged(m, psb_eval_operator(m, code_of(a[0]), a[1], a[2], false));
+}
+
+/* x += y: a list that grows in place has been charged for what it grows by. */
+HELPER(h_in_place) {
+    ENTER(3)
+    PyObject *result = psb_eval_operator(m, code_of(a[0]), a[1], a[2], true);
+    return result == a[1] ? result : psb_meter_charged(m, result);
+}
+
+/* o[i] op= v, with each of them evaluated once: in_place_item(op, *item(o, i), v) */
+HELPER(h_item) {
+    ENTER(2)
+    PyObject *old = psb_meter_step(m) < 0 ? NULL : PyObject_GetItem(a[0], a[1]);
+    PyObject *all = old ? PyTuple_Pack(3, a[0], a[1], old) : NULL;
+    Py_XDECREF(old);
+    return all;
+}
+
+HELPER(h_in_place_item) {
+    ENTER(5)
+    PyObject *old = a[3], *new = psb_eval_operator(m, code_of(a[0]), old, a[4], true);
+    int rc = new && (new == old || (new = psb_meter_charged(m, new))) ? PyObject_SetItem(a[1], a[2], new) : -1;
+    Py_XDECREF(new);
+    return rc < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+HELPER(h_loop) {
+    ENTER(1)
+    return psb_steps(m, a[0], STEPS_TICK);
+}
+
+HELPER(h_collect) {
+    ENTER(1)
+    return psb_steps(m, a[0], STEPS_KEEP);
+}
+
+HELPER(h_tick) {
+    (void)a;
+    ENTER(0)
+    return psb_meter_tick(m) < 0 ? NULL : Py_NewRef(Py_True);
+}
+
+HELPER(h_step) {
+    (void)a;
+    ENTER(0)
+    return psb_meter_step(m) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+HELPER(h_star) {
+    ENTER(1)
+    if (PyList_CheckExact(a[0]) || PyTuple_CheckExact(a[0])) {
+        if (psb_meter_step(m) < 0 || psb_meter_charge(m, 8 * (double)PySequence_Fast_GET_SIZE(a[0])) < 0)
+            return NULL;
+        return Py_NewRef(a[0]);
+    }
+    return psb_steps(m, a[0], STEPS_KEEP);
+}
+
+HELPER(h_mapping) { /* ** in a display or a call */
+    ENTER(1)
+    if (psb_meter_step(m) < 0)
+        return NULL;
+    if (!PyDict_Check(a[0]))
+        return psb_eval_refuses("evaluated code may unpack a dict only by **"), NULL;
+    return psb_meter_charge(m, 64 * (double)PyDict_GET_SIZE(a[0])) < 0 ? NULL : Py_NewRef(a[0]);
+}
+
+HELPER(h_made) {
+    ENTER(1)
+    return psb_meter_step(m) < 0 ? NULL : psb_meter_charged(m, Py_NewRef(a[0]));
+}
+
+HELPER(h_grow) { /* the container of o[i] = v */
+    ENTER(1)
+    return psb_meter_step(m) < 0 || psb_meter_charge(m, 64) < 0 ? NULL : Py_NewRef(a[0]);
+}
+
+HELPER(h_bounds) { /* a:b:c */
+    ENTER(3)
+    return PySlice_New(a[0], a[1], a[2]);
+}
+
+HELPER(h_slice) {
+    ENTER(2)
+    return psb_meter_step(m) < 0 ? NULL : psb_meter_charged(m, PyObject_GetItem(a[0], a[1]));
+}
+
+static bool walks(PyObject *o) { return PyRange_Check(o) || PyIter_Check(o); }
+
+HELPER(h_member) { /* the right side of `in` within a chain */
+    ENTER(1)
+    return walks(a[0]) ? psb_steps(m, a[0], STEPS_TICK) : Py_NewRef(a[0]);
+}
+
+HELPER(h_in) {
+    ENTER(2)
+    PyObject *where = walks(a[1]) && !(PyRange_Check(a[1]) && (PyLong_CheckExact(a[0]) || PyBool_Check(a[0]))) ? psb_steps(m, a[1], STEPS_TICK)
+                                                                                                               : Py_NewRef(a[1]);
+    int there = where && psb_meter_step(m) == 0 ? PySequence_Contains(where, a[0]) : -1;
+    Py_XDECREF(where);
+    return there < 0 ? NULL : PyBool_FromLong(there);
+}
+
+HELPER(h_format) { /* value, conversion, specification */
+    ENTER(3)
+    PyObject *value = NULL, *result;
+    switch (code_of(a[1])) {
+    case 's':
+        value = PyObject_Str(a[0]);
+        break;
+    case 'r':
+        value = PyObject_Repr(a[0]);
+        break;
+    case 'a':
+        value = PyObject_ASCII(a[0]);
+        break;
+    default:
+        value = Py_NewRef(a[0]);
+    }
+    result = value && psb_meter_step(m) == 0 && psb_eval_spec(m, a[2]) == 0 ? PyObject_Format(value, a[2]) : NULL;
+    Py_XDECREF(value);
+    return psb_meter_charged(m, result);
+}
+
+HELPER(h_text) { /* the pieces of an f-string */
+    ENTER(0)
+    double size = 32;
+    PyObject *list = PyList_New(n), *nothing = list ? PyUnicode_New(0, 0) : NULL, *result = NULL;
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        size += PyUnicode_Check(a[i]) ? (double)PyUnicode_GET_LENGTH(a[i]) * PyUnicode_KIND(a[i]) : 0;
+        PyList_SET_ITEM(list, i, Py_NewRef(a[i]));
+    }
+    if (nothing && psb_meter_step(m) == 0 && psb_meter_charge(m, size) == 0)
+        result = PyUnicode_Join(nothing, list);
+    Py_XDECREF(list);
+    Py_XDECREF(nothing);
+    return result;
+}
+
+#define F(f) ((PyCFunction)(void *)(f))
+static PyMethodDef HELPERS[] = {
+    {"call", F(h_call), METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"method", F(h_method), METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"read", F(h_read), METH_FASTCALL, NULL},
+    {"operator", F(h_operator), METH_FASTCALL, NULL},
+    {"in_place", F(h_in_place), METH_FASTCALL, NULL},
+    {"in_place_item", F(h_in_place_item), METH_FASTCALL, NULL},
+    {"loop", F(h_loop), METH_FASTCALL, NULL},
+    {"collect", F(h_collect), METH_FASTCALL, NULL},
+    {"tick", F(h_tick), METH_FASTCALL, NULL},
+    {"step", F(h_step), METH_FASTCALL, NULL},
+    {"star", F(h_star), METH_FASTCALL, NULL},
+    {"mapping", F(h_mapping), METH_FASTCALL, NULL},
+    {"made", F(h_made), METH_FASTCALL, NULL},
+    {"grow", F(h_grow), METH_FASTCALL, NULL},
+    {"item", F(h_item), METH_FASTCALL, NULL},
+    {"bounds", F(h_bounds), METH_FASTCALL, NULL},
+    {"slice", F(h_slice), METH_FASTCALL, NULL},
+    {"member", F(h_member), METH_FASTCALL, NULL},
+    {"in", F(h_in), METH_FASTCALL, NULL},
+    {"format", F(h_format), METH_FASTCALL, NULL},
+    {"text", F(h_text), METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL}};
+
+PyObject *psb_eval_helpers(void) {
+    PyObject *all = PyDict_New();
+    for (PyMethodDef *d = HELPERS; all && d->ml_name; d++) {
+        PyObject *f = PyCFunction_New(d, NULL);
+        if (!f || PyDict_SetItemString(all, d->ml_name, f) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(f);
+    }
+    return all;
+}
+
+/* ---- an evaluation ---- */
+
+static int grant(psb_meter *m, PyObject *o) {
+    PyObject *key = PyLong_FromVoidPtr(o);
+    int rc = key ? PyDict_SetItem(m->granted, key, o) : -1;
+    Py_XDECREF(key);
+    return rc;
+}
+
+/* Functions come as ones that check what they are given, types as themselves (isinstance wants them): a call of a type is
+ * checked where it happens. */
+static int put_builtins(psb_meter *m, PyObject *given) {
+    PyObject *name, *f;
+    for (Py_ssize_t pos = 0; PyDict_Next(given, &pos, &name, &f);) {
+        const char *text = PyUnicode_AsUTF8(name);
+        PyObject *own = NULL;
+        if (!text)
+            return -1;
+        if (PyExceptionClass_Check(f) || (PyType_Check(f) && psb_eval_builtin_known(text) && f != (PyObject *)&PyType_Type))
+            own = Py_NewRef(f);
+        else if (f == (PyObject *)&PyType_Type || (PyCFunction_Check(f) && psb_eval_builtin_known(text)))
+            own = psb_eval_bound_builtin(m, f, f == (PyObject *)&PyType_Type ? "type" : ((PyCFunctionObject *)f)->m_ml->ml_name);
+        else
+            psb_eval_refuses("evaluated code cannot be granted such a builtin");
+        int rc = own ? PyDict_SetItem(m->builtins, name, own) : -1;
+        if (rc == 0 && PyType_Check(own))
+            rc = grant(m, own);
+        Py_XDECREF(own);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The interpreter itself imports by the builtins of the running frame: date.strftime does. The source cannot name this; and
+ * should it, a call of it is refused like that of any function that eval-call does not name. */
+static PyObject *import(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssize_t n, PyObject *Py_UNUSED(kwnames)) {
+    static const char *const FREE[] = {"time", "_strptime", "datetime", "_datetime", NULL};
+    for (const char *const *p = FREE; n && PyUnicode_Check(a[0]) && *p; p++)
+        if (PyUnicode_CompareWithASCIIString(a[0], *p) == 0)
+            return PyImport_ImportModuleLevel(*p, NULL, NULL, NULL, 0);
+    return psb_eval_refuses("evaluated code may not import"), NULL;
+}
+
+static PyMethodDef IMPORT = {"__import__", F(import), METH_FASTCALL | METH_KEYWORDS, NULL};
+
+static int put_import(PyObject *builtins) {
+    PyObject *f = PyCFunction_New(&IMPORT, NULL);
+    int rc = f ? PyDict_SetItemString(builtins, "__import__", f) : -1;
+    Py_XDECREF(f);
+    return rc;
+}
+
+static psb_meter *new_meter(PyObject *rules, long long iterations, long long alloc, int depth, double timeout) {
+    struct timespec t;
+    PyObject *allow, *deny, *magic_allow, *magic_deny, *decided;
+    if (!PyArg_ParseTuple(rules, "O!O!O!O!O!", &PyTuple_Type, &allow, &PyTuple_Type, &deny, &PyTuple_Type, &magic_allow, &PyTuple_Type, &magic_deny,
+                          &PyDict_Type, &decided))
+        return NULL;
+    if (PyType_Ready(&psb_meter_type) < 0 || PyType_Ready(&psb_steps_type) < 0 || PyType_Ready(&psb_bound_type) < 0)
+        return NULL;
+    psb_meter *m = PyObject_GC_New(psb_meter, &psb_meter_type);
+    if (!m)
+        return NULL;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    m->allow = Py_NewRef(allow);
+    m->deny = Py_NewRef(deny);
+    m->magic_allow = Py_NewRef(magic_allow);
+    m->magic_deny = Py_NewRef(magic_deny);
+    m->decided = Py_NewRef(decided);
+    m->granted = PyDict_New();
+    m->builtins = NULL;
+    m->iterations = iterations;
+    m->alloc = m->alloc_limit = alloc;
+    m->deadline = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + (timeout < 1e9 ? (int64_t)(timeout * 1e9) : INT64_MAX / 4);
+    m->depth = 0;
+    m->depth_limit = depth;
+    m->countdown = 1;
+    m->tripped = NULL;
+    PyObject_GC_Track(m);
+    if (!m->granted)
+        Py_CLEAR(m);
+    return m;
+}
+
+PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"code", "namespace", "builtins", "granted", "rules", "iterations", "alloc", "depth", "timeout", NULL};
+    PyObject *code, *space, *given, *granted, *rules, *result = NULL;
+    long long iterations, alloc;
+    int depth;
+    double timeout;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!LLid:evaluate", names, &PyCode_Type, &code, &PyDict_Type, &space, &PyDict_Type, &given,
+                                     &PyTuple_Type, &granted, &PyTuple_Type, &rules, &iterations, &alloc, &depth, &timeout))
+        return NULL;
+    PyObject *builtins = PyDict_New();
+    psb_meter *m = builtins ? new_meter(rules, iterations, alloc, depth, timeout) : NULL;
+    bool ready = m != NULL;
+    if (m)
+        m->builtins = builtins;
+    for (Py_ssize_t i = 0; ready && i < PyTuple_GET_SIZE(granted); i++)
+        ready = grant(m, PyTuple_GET_ITEM(granted, i)) == 0;
+    ready = ready && psb_eval_format_ready() == 0 && put_builtins(m, given) == 0 && put_import(builtins) == 0 && PyDict_SetItemString(builtins, METER_KEY, (PyObject *)m) == 0 &&
+            PyDict_SetItemString(space, "__builtins__", builtins) == 0;
+    if (ready) {
+        result = PyEval_EvalCode(code, space, space);
+        if (m->tripped && !(PyErr_Occurred() && PyErr_ExceptionMatches(psb_exception_class("EvalInterrupted")))) {
+            Py_CLEAR(result); /* it was swallowed, or the last thing that happened */
+            PyErr_Clear();
+            psb_meter_trip(m, m->tripped);
+        }
+    }
+    Py_XDECREF((PyObject *)m);
+    Py_XDECREF(builtins);
+    return result;
+}

@@ -1,0 +1,145 @@
+"""What a guarded string may not do: every payload gets out, or floods, as a plain string, and does not under a profile."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+from types import BuiltinFunctionType, CodeType, FrameType, ModuleType, TracebackType
+
+import pytest
+from eval_payloads import ESCAPES, FLOODS
+
+from pysandboxes import EvalInterrupted, EvalSyntaxRejected, RuleEvalPermissionError, guarded_eval
+
+pytestmark = pytest.mark.smoke
+
+SECRET = "s3cret"
+REFUSED = (EvalSyntaxRejected, RuleEvalPermissionError, EvalInterrupted)
+#: What is not there is as good as refused.
+ABSENT = (NameError, AttributeError)
+BUILTINS = (
+    "abs, all, any, bool, bytes, callable, dict, enumerate, filter, float, format, frozenset, getattr, hasattr, hash, int, isinstance, iter, "
+    "len, list, map, max, min, next, ord, chr, pow, print, range, repr, reversed, round, set, slice, sorted, str, sum, tuple, type, zip, *Error, "
+    "BaseException, Exception"
+)
+WIDE = f"""
+eval-syntax=arith, compare, conditional, loop, comprehension, assign, func, async, class, exception, context, import, subscript, fstring, yield, match
+eval-syntax=Assert, Delete, Global, Nonlocal, Pass
+eval-call={BUILTINS}
+eval-attribute=*
+eval-import=*
+eval-timeout=1s
+eval-max-depth=60
+eval-syntax:calculator=arith, compare, conditional
+eval-call:calculator=abs, min, max, round, sum
+eval-timeout:calculator=1s
+"""
+
+pairs = [(kind, name) for kind, rows in ESCAPES.items() for name in rows]
+
+
+class Host:
+    """What the context of a payload has of the host."""
+
+    value = "v"
+
+    def __init__(self) -> None:
+        self.more = 1
+
+    def work(self) -> int:
+        return self.more
+
+    def fail(self) -> None:
+        raise ValueError("failed")
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def func() -> str:
+    return SECRET
+
+
+def context() -> dict[str, object]:
+    return {"obj": Host(), "func": func, "words": ["a", "b"]}
+
+
+def reached(got: object) -> bool:
+    """Is this something that a guarded string may never hold?"""
+    if isinstance(got, str):
+        return SECRET in got or "<class" in got or "<built-in" in got or "<frame" in got or "Host" in got or "'__name__'" in got
+    if isinstance(got, (FrameType, CodeType, ModuleType, TracebackType)) or got in (object, func, Host):
+        return True
+    if isinstance(got, dict):
+        return "__builtins__" in got or "SECRET" in got or "eval" in got
+    if isinstance(got, BuiltinFunctionType):
+        return got.__name__ in ("open", "eval", "exec", "__import__")
+    if isinstance(got, (list, tuple)):
+        return any(reached(part) for part in got[:1000])
+    if callable(got):
+        return type(got).__name__ in ("function", "ModuleSpec")
+    return type(got).__name__ in ("ModuleSpec", "SourceFileLoader", "AssertionRewritingHook")
+
+
+@pytest.fixture
+def profiles(tmp_path, monkeypatch):
+    (tmp_path / ".py-sandboxes").write_text(WIDE)
+    monkeypatch.chdir(tmp_path)
+
+
+def bare(source: str) -> object:
+    space = {**globals(), **context()}
+    exec(compile(source, "bare", "exec", dont_inherit=True), space)
+    return space["got"]
+
+
+@pytest.mark.parametrize(("kind", "name"), pairs, ids=[f"{k}: {n}" for k, n in pairs])
+def test_escape(profiles, kind, name):
+    source = ESCAPES[kind][name]
+    assert reached(bare(source)), "the payload does nothing bare"
+    for profile in (None, "calculator"):
+        names = context()
+        try:
+            guarded_eval(source, profile=profile, names=names)
+        except (*REFUSED, *ABSENT):
+            assert not reached(names.get("got"))
+        else:
+            assert not reached(names.get("got")), names["got"]
+            pytest.fail("it was not refused")
+        assert names["obj"].value == "v"
+
+
+def flooded(source: str) -> bool:
+    """Does it end by itself within small bounds, bare? In a process of its own, which it may take with it."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+            resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            sys.set_int_max_str_digits(0)
+            signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+            exec(source, {})
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_flood(profiles, name):
+    assert flooded(FLOODS[name]), "the payload floods nothing bare"
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
+    with pytest.raises(EvalInterrupted):
+        guarded_eval(FLOODS[name], names={})
+    assert time.thread_time() - start < 1.2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
+    with pytest.raises(REFUSED):
+        guarded_eval(FLOODS[name], profile="calculator")
