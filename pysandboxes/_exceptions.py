@@ -82,6 +82,8 @@ CARRIED = "__sandbox_denials__"
 def __getattr__(name: str) -> object:
     # Made on first use: its base is pickle's, which most processes never load.
     if name == "RestrictedUnpicklingError":
+        import _pickle  # noqa: F401  # for the guard, which finds it loaded: the import is this package's own
+
         from . import _guard
 
         return _guard.RestrictedUnpicklingError

@@ -65,7 +65,11 @@ static PyMethodDef rule_str_def = {"__str__", rule_str, METH_NOARGS, NULL};
 
 static PyObject *builtin_base(const char *name) {
     if (strcmp(name, "pickle.UnpicklingError") == 0) {
-        PyObject *module = PyImport_ImportModule("_pickle");
+        PyObject *key = PyUnicode_FromString("_pickle");
+        PyObject *module = key ? PyImport_GetModule(key) : NULL;
+        Py_XDECREF(key);
+        if (!module && !PyErr_Occurred())
+            module = PyImport_ImportModule("_pickle");
         PyObject *cls = module ? PyObject_GetAttrString(module, "UnpicklingError") : NULL;
         Py_XDECREF(module);
         return cls;

@@ -121,8 +121,8 @@ static int charge(PyObject *subject, const char *name, size_t n, bool by_stateme
     if (is_target(name, n) || being_imported(name, n))
         return 0;
     psb_caller caller = psb_nearest_caller();
-    if (by_statement && psb_static_import(name, n))
-        return 0;
+    if (by_statement && (psb_static_import(name, n) || psb_package_import(name, n)))
+        return 0; /* what the standard library and this package need for themselves */
     if (listed(name, n) && (from_c || caller != PSB_OTHER)) /* no frame: the interpreter itself, or a C thread */
         return 0;
     if (psb.partial && psb_delivered_import(subject, name, n))

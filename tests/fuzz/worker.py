@@ -262,6 +262,8 @@ def main(group: str, seed: int, seconds: float, cases: int, secret: str, facts: 
             tree()
             if bare:
                 keep_secret(known["present"])
+                with contextlib.suppress(OSError):
+                    os.ftruncate(saved[0], 0)
                 os.fchmod(saved[0], 0o644)  # standard input is the program's without a sandbox, and is not exposed in one
             for fd in range(3, 64):  # what the case left open
                 if fd not in descriptors:
