@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -102,4 +103,27 @@ func BenchmarkStartWalled(b *testing.B) {
 			}
 		})
 	}
+}
+
+// What a walled sandbox takes of its supervisor ends with it.
+func TestWalledLeavesNoDescriptor(t *testing.T) {
+	c := networks(t, "dial=udp,198.51.100.7:9")
+	count := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(entries)
+	}
+	run := func() {
+		p, err := providers.Start(c)
+		require.NoError(t, err)
+		_, err = p.Wait()
+		require.NoError(t, err)
+	}
+	run()
+	before := count()
+	for range 10 {
+		run()
+	}
+	// The service ends a moment after the process.
+	assert.Eventually(t, func() bool { return count() <= before }, 10*time.Second, 10*time.Millisecond)
 }
