@@ -12,7 +12,6 @@ import (
 type option struct {
 	level, name, size int
 	six               bool // of IPv6 sockets alone
-	early             bool // means something else once the socket is connected
 }
 
 const (
@@ -26,7 +25,8 @@ const (
 )
 
 // options are carried over. What is not there: filters (SO_ATTACH_FILTER), keys (TCP_MD5SIG), a device or a mark, which
-// belong to a network rather than to a socket.
+// belong to a network rather than to a socket; nor TCP_MAXSEG, which reads as what the last attempt to connect made of it: a
+// socket that was refused inside would have its connection outside in segments of 512 bytes.
 var options = []option{
 	{level: unix.IPPROTO_IPV6, name: unix.IPV6_V6ONLY, size: 4, six: true},
 	{level: unix.SOL_SOCKET, name: unix.SO_KEEPALIVE, size: 4},
@@ -43,7 +43,6 @@ var options = []option{
 	{level: unix.SOL_SOCKET, name: unix.SO_TIMESTAMP, size: 4},
 	{level: unix.IPPROTO_TCP, name: unix.TCP_NODELAY, size: 4},
 	{level: unix.IPPROTO_TCP, name: unix.TCP_CORK, size: 4},
-	{level: unix.IPPROTO_TCP, name: unix.TCP_MAXSEG, size: 4, early: true},
 	{level: unix.IPPROTO_TCP, name: unix.TCP_KEEPIDLE, size: 4},
 	{level: unix.IPPROTO_TCP, name: unix.TCP_KEEPINTVL, size: 4},
 	{level: unix.IPPROTO_TCP, name: unix.TCP_KEEPCNT, size: 4},
@@ -111,7 +110,7 @@ func freshOptions(family int) []value {
 func carryOptions(from, to, family int, first bool) unix.Errno {
 	usual := freshOptions(family)
 	for i, o := range options {
-		if o.six && family != unix.AF_INET6 || o.early && !first {
+		if o.six && family != unix.AF_INET6 {
 			continue
 		}
 		have, ok := getOption(from, o)

@@ -78,6 +78,10 @@ int means_options(const struct ground *g) {
   getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kept, &size);
   getsockopt(fd, SOL_SOCKET, SO_LINGER, &waits, &width);
   SAY("limit %ld.%06ld, linger %d %d\n", kept.tv_sec, kept.tv_usec, waits.l_onoff, waits.l_linger);
+  int segment = 0;
+  socklen_t four = sizeof segment;
+  getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &four);
+  SAY("segments of a kilobyte and more %d\n", segment > 1000);
   SAY("flags %x, close-on-exec %d\n", fcntl(fd, F_GETFL) & (O_NONBLOCK | O_ACCMODE), fcntl(fd, F_GETFD));
   close(fd);
   return 0;
