@@ -74,7 +74,7 @@ func look(listener, port int) {
 
 func TestAnAddressThatChangesGetsPastALook(t *testing.T) {
 	open, shut := listen(t), listen(t)
-	s := perform(t, nil, func(listener int) { go look(listener, open.port) }, "flip", open.port, shut.port, flips)
+	s := perform(t, nil, func(listener int) { go look(listener, open.port) }, "flip", open.port, shut.port, flips/5)
 	assert.Equal(t, "made true", s.ends())
 	assert.NotEmpty(t, shut.count)
 }
