@@ -29,6 +29,8 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.BitXor: "^",
     ast.Pow: "p",
 }
+#: Expressions whose value is no container.
+FLAT = (ast.Constant, ast.UnaryOp, ast.JoinedStr, ast.Compare)
 #: Until 3.13 an object that cannot be iterated is blamed on the whole comprehension.
 WHOLE = sys.version_info < (3, 13)
 #: Instructions that the rewriting leaves none of. Code that has one was rewritten wrongly, and does not run.
@@ -107,13 +109,22 @@ class _Rewriter(ast.NodeTransformer):
         code = self.constant(node, OPERATORS[type(node.op)])
         return self.call(node, "operator", code, self.visit(node.left), self.visit(node.right))
 
+    def whole(self, node: ast.expr) -> ast.expr:
+        """What C code will compare or hash, as deep as it goes."""
+        return node if isinstance(node, FLAT) else self.call(node, "whole", node)
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        sides = [node.left, *node.comparators]
+        # a comparison with a constant never goes deep; nor does one of identities
+        flat = len(sides) == 2 and (any(isinstance(s, FLAT) for s in sides) or isinstance(node.ops[0], (ast.Is, ast.IsNot)))
         self.generic_visit(node)
         walks = [isinstance(op, (ast.In, ast.NotIn)) for op in node.ops]
         if walks == [True]:
             found = self.call(node, "in", node.left, node.comparators[0])
             return found if isinstance(node.ops[0], ast.In) else ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
         node.comparators = [self.call(c, "member", c) if w else c for c, w in zip(node.comparators, walks, strict=True)]
+        if not flat:
+            node.left, node.comparators = self.whole(node.left), [*map(self.whole, node.comparators)]
         return node
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
@@ -124,6 +135,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def _made(self, node: ast.List | ast.Tuple | ast.Set) -> ast.AST:
         self.generic_visit(node)
+        if isinstance(node, ast.Set):
+            node.elts = [e if isinstance(e, ast.Starred) else self.whole(e) for e in node.elts]
         plain = isinstance(node, ast.Tuple) and all(isinstance(e, ast.Constant) for e in node.elts)
         return node if plain or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) else self.call(node, "made", node)
 
@@ -132,6 +145,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         self.generic_visit(node)
         node.values = [self.call(v, "mapping", v) if k is None else v for k, v in zip(node.keys, node.values, strict=True)]
+        node.keys = [k and self.whole(k) for k in node.keys]
         return self.call(node, "made", node)
 
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
@@ -141,6 +155,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         sliced = _slices(node.slice)
         self.generic_visit(node)
+        node.slice = node.slice if sliced else self.whole(node.slice)
         if isinstance(node.ctx, ast.Load):
             return self.call(node, "slice", node.value, node.slice) if sliced else node
         if isinstance(node.ctx, ast.Store):
@@ -158,6 +173,10 @@ class _Rewriter(ast.NodeTransformer):
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
         self.generic_visit(node)
         step = "loop" if isinstance(node, ast.GeneratorExp) else "collect"
+        if isinstance(node, ast.SetComp):
+            node.elt = self.whole(node.elt)
+        elif isinstance(node, ast.DictComp):
+            node.key = self.whole(node.key)
         for part in node.generators:
             part.iter = self.call(node if WHOLE else part.iter, step, part.iter)
         return node
@@ -181,7 +200,7 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Assign([node.target], self.call(node, "in_place", code, old, value)), node)
         if not isinstance(node.target, ast.Subscript):
             raise SystemError("pysandboxes: such an assignment is not rewritten")
-        of, at = self.visit(node.target.value), self.visit(node.target.slice)
+        of, at = self.visit(node.target.value), self.whole(self.visit(node.target.slice))
         item = ast.copy_location(ast.Starred(self.call(node.target, "item", of, at), ast.Load()), node.target)
         return ast.copy_location(ast.Expr(self.call(node, "in_place_item", code, item, value)), node)
 

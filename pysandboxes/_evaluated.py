@@ -29,6 +29,7 @@ _RISKY_MODULES = frozenset({"os", "posix", "subprocess", "ctypes", "socket", "_s
 _RISKY_NAMES = frozenset({"getattr", "setattr", "delattr", "open", "eval", "exec", "compile", "__import__", "globals", "vars"})
 
 _lock = threading.Lock()
+_places: dict[tuple[object, str], str] = {}
 _tables: dict[str, tuple[object, dict[str, Rules]]] = {}
 _codes: dict[tuple[int, str, frozenset[str]], tuple[Rules, CodeType, dict[str, object]]] = {}
 _warned: set[tuple[str, int]] = set()
@@ -106,14 +107,14 @@ def _code(source: str, rules: Rules, names: frozenset[str]) -> tuple[CodeType, d
 
 
 def _rules(name: str, package: object) -> Rules:
-    from ._spec import find_profile
-
-    path, _ = find_profile(None, package.partition(".")[0] if isinstance(package, str) and package else None)
-    if path is None:
-        raise RuleEvalPermissionError(
-            "there is no profile .py-sandboxes here, so no string may be evaluated. Add to one:\n    eval-syntax=arith"
-        )
-    stamp = _stamp(path)
+    place = (package, os.getcwd())
+    path = _places.get(place)
+    stamp = _stamp(path) if path is not None else None
+    if path is None or stamp is None:
+        path = _find(package)
+        stamp = _stamp(path)
+        if len(_places) < KEPT:
+            _places[place] = path
     known = _tables.get(path)
     if known is None or known[0] != stamp:
         known = (stamp, _load(path))
@@ -126,8 +127,22 @@ def _rules(name: str, package: object) -> Rules:
     return rules
 
 
+def _find(package: object) -> str:
+    from ._spec import find_profile
+
+    path, _ = find_profile(None, package.partition(".")[0] if isinstance(package, str) and package else None)
+    if path is None:
+        raise RuleEvalPermissionError(
+            "there is no profile .py-sandboxes here, so no string may be evaluated. Add to one:\n    eval-syntax=arith"
+        )
+    return path
+
+
 def _stamp(path: str) -> object:
-    found = os.stat(path)
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
     return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 

@@ -260,3 +260,44 @@ def test_no_warning_of_ours(profile):
         capture_output=True, text=True,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("2A\n", "")
+
+
+@pytest.mark.parametrize(
+    "source", ["b'xn--'.decode('idna')", "str(b'a', 'punycode')", "bytes('a', encoding='punycode')", "'a'.encode('rot13')"]
+)
+def test_codecs_written_in_python_are_refused(profile, source):
+    with pytest.raises(RuleEvalPermissionError, match="may encode and decode"):
+        guarded_eval(source)
+    assert guarded_eval("'é'.encode(), b'a'.decode('ascii', 'replace'), str(b'a', 'utf-8')") == (b"\xc3\xa9", "a", "a")
+
+
+def test_what_fits_is_not_charged_for_more(profile):
+    profile("eval-syntax=arith\neval-call=len\neval-max-alloc=1MB")
+    assert guarded_eval("len('ab' * 10 ** 5 + 'c'), len([1, 2] * 10 ** 4)") == (200_001, 20_000)
+    with pytest.raises(EvalInterrupted, match="eval-max-alloc"):
+        guarded_eval("'ab' * 10 ** 6")
+
+
+def test_a_changed_profile_is_read_again(profile):
+    profile("eval-syntax=arith")
+    assert guarded_eval("1 + 1") == 2
+    profile("eval-syntax=compare")
+    with pytest.raises(EvalSyntaxRejected):
+        guarded_eval("1 + 1")
+
+
+def test_functions_of_the_context_get_functions_that_are_judged(profile):
+    import functools
+
+    profile("eval-syntax=func, arith\neval-call=reduce, add")
+    names = {"reduce": functools.reduce, "add": lambda a, b: a + b, "other": lambda a, b: a - b}
+    assert guarded_eval("reduce(add, [1, 2, 3])", names=names) == 6
+    assert guarded_eval("reduce(lambda a, b: a * b, [2, 3])", names=names) == 6
+    with pytest.raises(RuleEvalPermissionError, match="may not call"):
+        guarded_eval("reduce(other, [1, 2])", names=names)
+
+
+def test_deep_containers_do_not_reach_the_application(profile):
+    tree = "a = [1]\nfor i in range(60):\n    a = [a, a]\n"
+    with pytest.raises(EvalInterrupted, match="a million parts"):
+        guarded_eval(tree + "raise ValueError(a)", names={})

@@ -29,6 +29,7 @@ typedef struct {
 
 /* eval_meter.c */
 extern PyTypeObject psb_meter_type;
+int psb_meter_put(psb_meter *m, PyObject *builtins); /* from here on it is their meter */
 psb_meter *psb_meter_here(void);                    /* borrowed, or NULL with an exception */
 int psb_meter_trip(psb_meter *m, const char *key);  /* -1 */
 int psb_meter_step(psb_meter *m);                   /* something was done: is there time left? */
@@ -40,7 +41,7 @@ int psb_meter_refuse(const char *what, PyObject *subject, const char *key); /* -
 int psb_eval_refuses(const char *text);                      /* the same, with no line that would allow it */
 
 /* eval_steps.c: an iterator that counts */
-enum { STEPS_TICK, STEPS_KEEP, STEPS_SUM };
+enum { STEPS_LOOP, STEPS_TICK, STEPS_KEEP, STEPS_SUM }; /* LOOP: the source itself gets the items, one by one */
 PyObject *psb_steps(psb_meter *m, PyObject *iterable, int mode);
 extern PyTypeObject psb_steps_type;
 
@@ -58,6 +59,8 @@ PyObject *psb_eval_power(psb_meter *m, PyObject *a, PyObject *b, PyObject *modul
 /* eval_method.c: methods of the builtin types */
 PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool unbound);
 
+int psb_eval_codec(PyObject *const *args, Py_ssize_t n); /* may these name an encoding? */
+
 /* eval_call.c */
 PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *psb_eval_read(psb_meter *m, PyObject *o, PyObject *name);
@@ -69,6 +72,10 @@ PyObject *psb_eval_bound_builtin(psb_meter *m, PyObject *f, const char *name);
 /* eval_builtin.c */
 bool psb_eval_builtin_known(const char *name);
 PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+
+/* eval_whole.c: is a container, written out as a tree, within bounds? written: as a text, which is charged */
+int psb_eval_whole(psb_meter *m, PyObject *o, bool written);
+int psb_eval_whole_all(psb_meter *m, PyObject *const *args, Py_ssize_t n, bool written);
 
 /* eval_run.c */
 PyObject *psb_evaluate(PyObject *args, PyObject *kwargs);

@@ -4,20 +4,20 @@
 
 #include <string.h>
 
-enum { PLAIN, GETATTR, HASATTR, DIR, TICK, SUM, MOST, SORTED, KEEP, KEEP_MAPPING, BYTES, ITER, MAP, FILTER, ZIP, REVERSED, POW, FORMAT, TYPE, ROUND, PRINT };
+enum { PLAIN, GETATTR, HASATTR, DIR, TICK, SUM, MOST, SORTED, KEEP, KEEP_MAPPING, BYTES, ITER, MAP, FILTER, ZIP, REVERSED, POW, FORMAT, TYPE, ROUND, PRINT, WHOLE };
 
 static const struct {
     const char *name;
     int kind;
 } BUILTINS[] = {
-    {"abs", PLAIN},      {"all", TICK},       {"any", TICK},         {"ascii", PLAIN},     {"bin", PLAIN},      {"bool", PLAIN},
+    {"abs", PLAIN},      {"all", TICK},       {"any", TICK},         {"ascii", WHOLE},     {"bin", PLAIN},      {"bool", PLAIN},
     {"bytearray", BYTES}, {"bytes", BYTES},   {"callable", PLAIN},   {"chr", PLAIN},       {"complex", PLAIN},  {"dict", KEEP_MAPPING},
     {"dir", DIR},        {"divmod", PLAIN},   {"enumerate", TICK},   {"filter", FILTER},   {"float", PLAIN},    {"format", FORMAT},
-    {"frozenset", KEEP}, {"getattr", GETATTR}, {"hasattr", HASATTR}, {"hash", PLAIN},      {"hex", PLAIN},      {"id", PLAIN},
+    {"frozenset", KEEP}, {"getattr", GETATTR}, {"hasattr", HASATTR}, {"hash", WHOLE},      {"hex", PLAIN},      {"id", PLAIN},
     {"int", PLAIN},      {"isinstance", PLAIN}, {"issubclass", PLAIN}, {"iter", ITER},     {"len", PLAIN},      {"list", KEEP},
     {"map", MAP},        {"max", MOST},       {"min", MOST},         {"next", PLAIN},      {"oct", PLAIN},      {"ord", PLAIN},
-    {"pow", POW},        {"print", PRINT},    {"range", PLAIN},      {"repr", PLAIN},      {"reversed", REVERSED}, {"round", ROUND},
-    {"set", KEEP},       {"slice", PLAIN},    {"sorted", SORTED},    {"str", PLAIN},       {"sum", SUM},        {"tuple", KEEP},
+    {"pow", POW},        {"print", PRINT},    {"range", PLAIN},      {"repr", WHOLE},      {"reversed", REVERSED}, {"round", ROUND},
+    {"set", KEEP},       {"slice", PLAIN},    {"sorted", SORTED},    {"str", WHOLE},       {"sum", SUM},        {"tuple", KEEP},
     {"type", TYPE},      {"zip", ZIP},
 };
 
@@ -82,6 +82,8 @@ PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject
     case MOST:
         if (n == 1)
             wrap_from = 0;
+        else
+            rc = psb_eval_whole_all(m, args, n, false);
         bind_keywords = true;
         break;
     case SORTED:
@@ -97,6 +99,8 @@ PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject
             wrap_from = 0, wrap_to = 1, mode = STEPS_KEEP;
         break;
     case BYTES:
+        if (n + k > 1 && psb_eval_codec(args + 1, n + k - 1) < 0)
+            return NULL;
         if (n && PyLong_Check(args[0])) {
             double size = PyLong_AsDouble(args[0]);
             if (PyErr_Occurred()) {
@@ -139,9 +143,16 @@ PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject
         for (Py_ssize_t i = 0; i < k; i++)
             if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "file") == 0)
                 return psb_eval_refuses("evaluated code may not give print() a file"), NULL;
+        rc = psb_eval_whole_all(m, args, n + k, true);
         break;
     case FORMAT:
         rc = n > 1 ? psb_eval_spec(m, args[1]) : 0;
+        rc = rc < 0 ? rc : psb_eval_whole_all(m, args, n, true);
+        break;
+    case WHOLE:
+        rc = psb_eval_whole_all(m, args, n + k, true);
+        if (rc == 0 && n + k > 1 && strcmp(name, "str") == 0)
+            rc = psb_eval_codec(args + 1, n + k - 1);
         break;
     }
     if (rc < 0)

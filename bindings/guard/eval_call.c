@@ -73,6 +73,10 @@ static PyObject *make(psb_meter *m, PyObject *f, const char *name) {
 
 PyObject *psb_eval_bound_builtin(psb_meter *m, PyObject *f, const char *name) { return make(m, f, name); }
 
+static bool is_function(PyObject *o) {
+    return PyFunction_Check(o) || PyCFunction_Check(o) || PyMethod_Check(o) || Py_IS_TYPE(o, &PyMethodDescr_Type);
+}
+
 static bool own_function(psb_meter *m, PyObject *f) { return PyFunction_Check(f) && ((PyFunctionObject *)f)->func_builtins == m->builtins; }
 
 PyObject *psb_eval_bind(psb_meter *m, PyObject *f) {
@@ -123,19 +127,37 @@ static int getter_names(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
 }
 
 static int not_granted(PyObject *f) {
-    PyObject *name = PyObject_HasAttrString((PyObject *)Py_TYPE(f), "__name__") && (PyCFunction_Check(f) || PyFunction_Check(f) || PyType_Check(f))
-                         ? PyObject_GetAttrString(f, "__name__")
-                         : NULL;
+    if (!PyCFunction_Check(f) && !PyFunction_Check(f) && !PyType_Check(f))
+        return psb_eval_refuses("evaluated code may not call this object: eval-call has to name it. A method is called where it is read: o.method(...)");
+    PyObject *name = PyObject_GetAttrString(f, "__name__");
     PyErr_Clear();
-    int rc = name && PyUnicode_Check(name) ? psb_meter_refuse("call", name, "eval-call") : -1;
-    if (!name || !PyUnicode_Check(name)) {
-        PyObject *type = PyUnicode_FromString(Py_TYPE(f)->tp_name);
-        if (type)
-            psb_meter_refuse("call an object of type", type, "eval-call");
-        Py_XDECREF(type);
-    }
+    int rc = name && PyUnicode_Check(name) ? psb_meter_refuse("call", name, "eval-call") : psb_eval_refuses("evaluated code may not call this object");
     Py_XDECREF(name);
     return rc;
+}
+
+#define FEW 16
+
+/* A function of the context may call what it is given (functools.reduce): functions that the source could not call itself go in as
+ * ones that are judged. */
+static PyObject *foreign(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    Py_ssize_t all = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), functions = 0;
+    for (Py_ssize_t i = 0; i < all; i++)
+        functions += is_function(args[i]) && !own_function(m, args[i]);
+    if (!functions)
+        return PyObject_Vectorcall(f, args, (size_t)n, kwnames);
+    if (all > FEW)
+        return psb_eval_refuses("evaluated code may not give a function so many arguments"), NULL;
+    PyObject *own[FEW], *result = NULL;
+    Py_ssize_t made = 0;
+    for (; made < all; made++)
+        if (!(own[made] = is_function(args[made]) ? psb_eval_bind(m, args[made]) : Py_NewRef(args[made])))
+            break;
+    if (made == all)
+        result = PyObject_Vectorcall(f, own, (size_t)n, kwnames);
+    while (made)
+        Py_DECREF(own[--made]);
+    return result;
 }
 
 static PyObject *judged(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool attribute) {
@@ -176,7 +198,7 @@ static PyObject *judged(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
         if (PyType_FastSubclass((PyTypeObject *)f, Py_TPFLAGS_TYPE_SUBCLASS))
             return psb_eval_refuses("evaluated code may not make classes"), NULL;
     }
-    return psb_meter_charged(m, PyObject_Vectorcall(f, args, (size_t)n, kwnames));
+    return psb_meter_charged(m, foreign(m, f, args, n, kwnames));
 }
 
 PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {

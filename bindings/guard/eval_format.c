@@ -31,6 +31,10 @@ int psb_eval_percent(psb_meter *m, PyObject *format, PyObject *args) {
         text = PyUnicode_DecodeLatin1(PyByteArray_AS_STRING(format), PyByteArray_GET_SIZE(format), NULL);
     if (!text)
         return PyErr_Occurred() ? -1 : 0;
+    if (psb_eval_whole(m, args, true) < 0) {
+        Py_DECREF(text);
+        return -1;
+    }
     double sum = numbers(text);
     if (PyUnicode_FindChar(text, '*', 0, PyUnicode_GET_LENGTH(text), 1) >= 0 && PyTuple_Check(args)) {
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) {

@@ -12,9 +12,18 @@ static int64_t now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static PyObject *key; /* METER_KEY, made with the first meter and kept: every helper looks it up */
+
+int psb_meter_put(psb_meter *m, PyObject *builtins) {
+    if (!key && !(key = PyUnicode_InternFromString(METER_KEY)))
+        return -1;
+    m->builtins = builtins;
+    return PyDict_SetItem(builtins, key, (PyObject *)m);
+}
+
 psb_meter *psb_meter_here(void) {
     PyObject *builtins = PyEval_GetBuiltins(); /* of the frame that calls; borrowed */
-    PyObject *m = builtins && PyDict_CheckExact(builtins) ? PyDict_GetItemString(builtins, METER_KEY) : NULL;
+    PyObject *m = builtins && key && PyDict_CheckExact(builtins) ? PyDict_GetItemWithError(builtins, key) : NULL;
     if (m && Py_TYPE(m) == &psb_meter_type && ((psb_meter *)m)->builtins == builtins)
         return (psb_meter *)m;
     psb_eval_refuses("evaluated code has lost its budget");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WIDTH, TABS, JOIN, REPLACE, TRANSLATE, FORMAT, FORMAT_MAP, SPLIT, WALK, GROW, SORT };
+enum { WIDTH, TABS, JOIN, REPLACE, TRANSLATE, FORMAT, FORMAT_MAP, SPLIT, WALK, GROW, SORT, CODEC, BACKWARDS };
 
 static const struct {
     const char *name;
@@ -17,7 +17,8 @@ static const struct {
     {"difference", WALK},    {"symmetric_difference", WALK}, {"intersection_update", WALK}, {"difference_update", WALK},
     {"symmetric_difference_update", WALK}, {"issubset", WALK}, {"issuperset", WALK}, {"isdisjoint", WALK},
     {"append", GROW},        {"insert", GROW},      {"add", GROW},           {"setdefault", GROW},
-    {"sort", SORT},
+    {"sort", SORT},          {"encode", CODEC},     {"decode", CODEC},
+    {"rfind", BACKWARDS},    {"rindex", BACKWARDS}, {"rpartition", BACKWARDS},
 };
 
 static bool textual(PyObject *o) { return PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o); }
@@ -96,6 +97,28 @@ static int tabs(psb_meter *m, PyObject *self, PyObject *const *args, Py_ssize_t 
     return psb_meter_charge(m, length(self) + 4 * count * size);
 }
 
+/* Other codecs are written in Python, and some take time by the square of what they get. */
+int psb_eval_codec(PyObject *const *args, Py_ssize_t n) {
+    static const char *const KNOWN[] = {"utf-8", "utf8", "UTF-8", "ascii", "latin-1", "latin1", "iso-8859-1", "utf-16", "utf-16-le", "utf-16-be", "utf-32",
+                                        "cp1252", "utf-8-sig", "strict", "ignore", "replace", "backslashreplace", "surrogateescape", NULL};
+    for (Py_ssize_t i = 0; i < n; i++) {
+        bool known = !PyUnicode_Check(args[i]);
+        for (const char *const *p = KNOWN; !known && *p; p++)
+            known = PyUnicode_CompareWithASCIIString(args[i], *p) == 0;
+        if (!known)
+            return psb_eval_refuses("evaluated code may encode and decode by utf-8, utf-16, utf-32, ascii, latin-1 and cp1252 only");
+    }
+    return 0;
+}
+
+/* Searching from the end compares every part at every place. */
+static int backwards(psb_meter *m, PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    double part = n && PyUnicode_Check(args[0]) && PyUnicode_Check(self) ? (double)PyUnicode_GET_LENGTH(args[0]) : n ? length(args[0]) : 0;
+    if (length(self) * part > 1e9)
+        return psb_meter_trip(m, "it searched a long text from its end for a long part");
+    return 0;
+}
+
 static int kind_of(const char *name) {
     for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++)
         if (strcmp(METHODS[i].name, name) == 0)
@@ -109,6 +132,8 @@ PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObje
                           bool unbound) {
     Py_ssize_t k = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     int kind = kind_of(name), rc = 0;
+    if (psb_eval_whole_all(m, given, n + k, kind == FORMAT || kind == FORMAT_MAP) < 0 || (kind == SORT && psb_eval_whole(m, self, false) < 0))
+        return NULL;
     if (kind < 0 || (n + k > MOST && (kind == WALK || kind == SORT || kind == WIDTH))) {
         if (kind >= 0) {
             psb_eval_refuses("evaluated code may not give a method so many arguments");
@@ -137,7 +162,15 @@ PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObje
         rc = n ? widest(m, self, given[0]) : 0;
         break;
     case SPLIT:
+        if ((rc = strcmp(name, "rsplit") == 0 ? backwards(m, self, given, n + k) : 0) < 0)
+            break;
         rc = k && PyUnicode_Check(given[n]) ? pieces(m, self, given + n, 1) : pieces(m, self, given, n);
+        break;
+    case CODEC:
+        rc = psb_eval_codec(given, n + k);
+        break;
+    case BACKWARDS:
+        rc = backwards(m, self, given, n);
         break;
     case GROW:
         rc = psb_meter_charge(m, 40);
@@ -183,7 +216,9 @@ PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObje
         args = own + 1;
     }
     if (rc == 0 && !PyErr_Occurred())
-        result = psb_meter_charged(m, PyObject_Vectorcall(f, args - unbound, (size_t)(n + unbound), kwnames));
+        result = PyObject_Vectorcall(f, args - unbound, (size_t)(n + unbound), kwnames);
+    if (result && !(kind <= TRANSLATE || kind == SPLIT)) /* those have been charged */
+        result = psb_meter_charged(m, result);
     Py_XDECREF(exact);
     while (owned)
         Py_XDECREF(made[--owned]);

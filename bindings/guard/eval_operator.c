@@ -45,7 +45,8 @@ static int repeat(psb_meter *m, PyObject *sized, PyObject *times) {
     if (size < 0 || !PyLong_Check(times))
         return 0;
     double n = as_double(times);
-    return psb_meter_charge(m, n > 0 ? size * n : 0);
+    double head = PyList_Check(sized) || PyTuple_Check(sized) ? 56 : 32;
+    return psb_meter_charge(m, n > 0 ? head + (size - head) * n : 0);
 }
 
 static int before(psb_meter *m, int code, PyObject *a, PyObject *b, bool in_place) {
@@ -110,8 +111,8 @@ PyObject *psb_eval_operator(psb_meter *m, int code, PyObject *a, PyObject *b, bo
         return in_place && !PyLong_Check(a) ? PyNumber_InPlacePower(a, b, Py_None) : psb_eval_power(m, a, b, Py_None);
     if (before(m, code, a, b, in_place) < 0)
         return NULL;
-    if (in_place && code == '+' && PyList_Check(a) && !PyList_Check(b) && !PyTuple_Check(b)) {
-        if (!(b = wrapped = psb_steps(m, b, STEPS_KEEP))) /* a list takes any iterable */
+    if (in_place && ((code == '+' && PyList_Check(a) && !PyList_Check(b) && !PyTuple_Check(b)) || (code == '|' && PyDict_Check(a) && !PyDict_Check(b)))) {
+        if (!(b = wrapped = psb_steps(m, b, STEPS_KEEP))) /* a list takes any iterable, a dict one of pairs */
             return NULL;
     }
 plain:

@@ -33,16 +33,20 @@ HELPER(h_read) {
 
 static int code_of(PyObject *o) { return PyUnicode_Check(o) && PyUnicode_GET_LENGTH(o) == 1 ? (int)PyUnicode_READ_CHAR(o, 0) : 0; }
 
+/* All but a formatted text and a number are charged before they are built. */
+static bool charged_before(int code, PyObject *result) { return result && code != '%' && !PyLong_Check(result); }
+
 HELPER(h_operator) {
     ENTER(3)
-    return psb_meter_charged(m, psb_eval_operator(m, code_of(a[0]), a[1], a[2], false));
+    PyObject *result = psb_eval_operator(m, code_of(a[0]), a[1], a[2], false);
+    return charged_before(code_of(a[0]), result) ? result : psb_meter_charged(m, result);
 }
 
 /* x += y: a list that grows in place has been charged for what it grows by. */
 HELPER(h_in_place) {
     ENTER(3)
     PyObject *result = psb_eval_operator(m, code_of(a[0]), a[1], a[2], true);
-    return result == a[1] ? result : psb_meter_charged(m, result);
+    return result == a[1] || charged_before(code_of(a[0]), result) ? result : psb_meter_charged(m, result);
 }
 
 /* o[i] op= v, with each of them evaluated once: in_place_item(op, *item(o, i), v) */
@@ -57,14 +61,14 @@ HELPER(h_item) {
 HELPER(h_in_place_item) {
     ENTER(5)
     PyObject *old = a[3], *new = psb_eval_operator(m, code_of(a[0]), old, a[4], true);
-    int rc = new && (new == old || (new = psb_meter_charged(m, new))) ? PyObject_SetItem(a[1], a[2], new) : -1;
+    int rc = new && (new == old || charged_before(code_of(a[0]), new) || (new = psb_meter_charged(m, new))) ? PyObject_SetItem(a[1], a[2], new) : -1;
     Py_XDECREF(new);
     return rc < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 HELPER(h_loop) {
     ENTER(1)
-    return psb_steps(m, a[0], STEPS_TICK);
+    return psb_steps(m, a[0], STEPS_LOOP);
 }
 
 HELPER(h_collect) {
@@ -118,6 +122,11 @@ HELPER(h_bounds) { /* a:b:c */
     return PySlice_New(a[0], a[1], a[2]);
 }
 
+HELPER(h_whole) { /* what C is about to compare or to hash */
+    ENTER(1)
+    return psb_eval_whole(m, a[0], false) < 0 ? NULL : Py_NewRef(a[0]);
+}
+
 HELPER(h_slice) {
     ENTER(2)
     return psb_meter_step(m) < 0 ? NULL : psb_meter_charged(m, PyObject_GetItem(a[0], a[1]));
@@ -132,6 +141,8 @@ HELPER(h_member) { /* the right side of `in` within a chain */
 
 HELPER(h_in) {
     ENTER(2)
+    if (psb_eval_whole(m, a[0], false) < 0)
+        return NULL;
     PyObject *where = walks(a[1]) && !(PyRange_Check(a[1]) && (PyLong_CheckExact(a[0]) || PyBool_Check(a[0]))) ? psb_steps(m, a[1], STEPS_TICK)
                                                                                                                : Py_NewRef(a[1]);
     int there = where && psb_meter_step(m) == 0 ? PySequence_Contains(where, a[0]) : -1;
@@ -142,6 +153,8 @@ HELPER(h_in) {
 HELPER(h_format) { /* value, conversion, specification */
     ENTER(3)
     PyObject *value = NULL, *result;
+    if (psb_eval_whole(m, a[0], true) < 0)
+        return NULL;
     switch (code_of(a[1])) {
     case 's':
         value = PyObject_Str(a[0]);
@@ -193,6 +206,7 @@ static PyMethodDef HELPERS[] = {
     {"grow", F(h_grow), METH_FASTCALL, NULL},
     {"item", F(h_item), METH_FASTCALL, NULL},
     {"bounds", F(h_bounds), METH_FASTCALL, NULL},
+    {"whole", F(h_whole), METH_FASTCALL, NULL},
     {"slice", F(h_slice), METH_FASTCALL, NULL},
     {"member", F(h_member), METH_FASTCALL, NULL},
     {"in", F(h_in), METH_FASTCALL, NULL},
@@ -296,6 +310,25 @@ static psb_meter *new_meter(PyObject *rules, long long iterations, long long all
     return m;
 }
 
+/* The application writes down what it gets: it, too, would walk a container without end. */
+static void leaves(psb_meter *m, PyObject **result) {
+    PyObject *type, *value, *traceback;
+    if (*result) {
+        if (psb_eval_whole(m, *result, false) < 0)
+            Py_CLEAR(*result);
+        return;
+    }
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (m->tripped || !value || psb_eval_whole(m, value, false) == 0)
+        PyErr_Restore(type, value, traceback);
+    else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
+}
+
 PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
     static char *names[] = {"code", "namespace", "builtins", "granted", "rules", "iterations", "alloc", "depth", "timeout", NULL};
     PyObject *code, *space, *given, *granted, *rules, *result = NULL;
@@ -308,14 +341,14 @@ PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
     PyObject *builtins = PyDict_New();
     psb_meter *m = builtins ? new_meter(rules, iterations, alloc, depth, timeout) : NULL;
     bool ready = m != NULL;
-    if (m)
-        m->builtins = builtins;
+    ready = ready && psb_meter_put(m, builtins) == 0;
     for (Py_ssize_t i = 0; ready && i < PyTuple_GET_SIZE(granted); i++)
         ready = grant(m, PyTuple_GET_ITEM(granted, i)) == 0;
-    ready = ready && psb_eval_format_ready() == 0 && put_builtins(m, given) == 0 && put_import(builtins) == 0 && PyDict_SetItemString(builtins, METER_KEY, (PyObject *)m) == 0 &&
+    ready = ready && psb_eval_format_ready() == 0 && put_builtins(m, given) == 0 && put_import(builtins) == 0 &&
             PyDict_SetItemString(space, "__builtins__", builtins) == 0;
     if (ready) {
         result = PyEval_EvalCode(code, space, space);
+        leaves(m, &result);
         if (m->tripped && !(PyErr_Occurred() && PyErr_ExceptionMatches(psb_exception_class("EvalInterrupted")))) {
             Py_CLEAR(result); /* it was swallowed, or the last thing that happened */
             PyErr_Clear();

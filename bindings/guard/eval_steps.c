@@ -20,6 +20,8 @@ static PyObject *next(steps *s) {
     if (item && s->mode == STEPS_SUM && (PyList_Check(item) || PyTuple_Check(item)) &&
         psb_meter_charge(m, 8.0 * (double)PySequence_Fast_GET_SIZE(item)) < 0)
         Py_CLEAR(item);
+    if (item && s->mode != STEPS_LOOP && psb_eval_whole(m, item, false) < 0) /* C compares and hashes it */
+        Py_CLEAR(item);
     return item;
 }
 

@@ -5,7 +5,7 @@ host, the secret, or a function that opens any of them. Bare it does so (the neg
 without end. Each runs under the widest profile that can be written, and under that of a calculator.
 
 The context: ``obj`` (an object of a class of the host's, with a method ``work`` and an attribute ``value``), ``func`` (a function of
-the host, which is not granted), ``words`` (a list of str).
+the host, which is not granted; so is ``func2``, of two arguments), ``call`` (calls its argument) and ``reduce``, which are granted.
 """
 
 from __future__ import annotations
@@ -119,6 +119,9 @@ ESCAPES: dict[str, dict[str, str]] = {
         "by a loop": "for len in [func]:\n    got = len()",
         "by unpacking": "len, x = func, 0\ngot = len()",
         "by a handler": "def f(call):\n    try:\n        1 / 0\n    except ZeroDivisionError:\n        return call()\ngot = f(func)",
+        "by a function of the context": "got = call(func)",
+        "by reduce": "got = reduce(lambda a, f: f(), [0, func])",
+        "by reduce itself": "got = reduce(func2, [1, 2])",
         "eval": "got = eval('object')",
         "exec": "exec('got = object')",
         "open": "got = open('/dev/null').__class__.__mro__[-1]",
@@ -214,5 +217,23 @@ FLOODS: dict[str, str] = {
     "handler that swallows": "got = 0\nwhile True:\n    try:\n        while True: got = 1\n    except BaseException:\n        continue",
     "finally that swallows": "got = 0\nwhile True:\n    try:\n        while True: got = 1\n    finally:\n        continue",
     "recursion of recursion": "f = lambda n: 1 if n == 0 else f(n - 1) + f(n - 1)\ngot = sum([f(18) for i in range(10 ** 6)])",
+    "repr of a tree": "a = [1]\nfor i in range(60):\n    a = [a, a]\ngot = repr(a)",
+    "repr of a tree built from the top": "l = [[] for i in range(60)]\nfor i in range(59):\n    l[i].append(l[i + 1])\n    l[i].append(l[i + 1])\ngot = str(l[0])",
+    "f-string of a tree": "a = [1]\nfor i in range(60):\n    a = [a, a]\ngot = f'{a}'",
+    "percent of a tree": "a = [1]\nfor i in range(60):\n    a = [a, a]\ngot = '%s' % a",
+    "format of a tree": "a = [1]\nfor i in range(60):\n    a = [a, a]\ngot = '{}'.format(a)",
+    "error of a tree": "a = [1]\nfor i in range(60):\n    a = [a, a]\ngot = str(ValueError(a))",
+    "repr of a view": "a = {1: 1}\nfor i in range(60):\n    a = {1: a, 2: a}\ngot = repr(a.values())",
+    "comparison of trees": "a = [1]\nb = [1]\nfor i in range(60):\n    a = [a, a]\n    b = [b, b]\ngot = a == b",
+    "order of trees": "a = [1]\nb = [1]\nfor i in range(60):\n    a = [a, a]\n    b = [b, b]\ngot = sorted([a, b])",
+    "membership of a tree": "a = [1]\nb = [1]\nfor i in range(60):\n    a = [a, a]\n    b = [b, b]\ngot = a in [b]",
+    "hash of a tree": "a = (1,)\nfor i in range(60):\n    a = (a, a)\ngot = hash(a)",
+    "tree as a key": "a = (1,)\nfor i in range(60):\n    a = (a, a)\ngot = {a: 1}",
+    "tree as an index": "a = (1,)\nfor i in range(60):\n    a = (a, a)\ngot = {}\ngot[a] = 1",
+    "tree in a set": "a = (1,)\nfor i in range(60):\n    a = (a, a)\ngot = {1}\ngot.add(a)",
+    "text many times in a list": "a = ['a' * 10 ** 6] * 5000\ngot = repr(a)",
+    "search from the end": "got = ('a' * 2 * 10 ** 6).rfind('a' * 5 * 10 ** 5 + 'b' + 'a' * 5 * 10 ** 5)",
+    "split from the end": "got = ('a' * 2 * 10 ** 6).rsplit('a' * 5 * 10 ** 5 + 'b' + 'a' * 5 * 10 ** 5)",
+    "part from the end": "got = ('a' * 2 * 10 ** 6).rpartition('a' * 5 * 10 ** 5 + 'b' + 'a' * 5 * 10 ** 5)",
     "sum of lists": "got = sum([[1] * 10 ** 5] * 10 ** 5, [])",
 }

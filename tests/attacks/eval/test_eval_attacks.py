@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 import signal
@@ -23,7 +24,7 @@ ABSENT = (NameError, AttributeError)
 BUILTINS = (
     "abs, all, any, bool, bytes, callable, dict, enumerate, filter, float, format, frozenset, getattr, hasattr, hash, int, isinstance, iter, "
     "len, list, map, max, min, next, ord, chr, pow, print, range, repr, reversed, round, set, slice, sorted, str, sum, tuple, type, zip, *Error, "
-    "BaseException, Exception"
+    "BaseException, Exception, call, reduce"
 )
 WIDE = f"""
 eval-syntax=arith, compare, conditional, loop, comprehension, assign, func, async, class, exception, context, import, subscript, fstring, yield, match
@@ -66,8 +67,17 @@ def func() -> str:
     return SECRET
 
 
+def func2(a: object, b: object) -> str:
+    return SECRET
+
+
+def call(f):
+    """A function that is granted."""
+    return f()
+
+
 def context() -> dict[str, object]:
-    return {"obj": Host(), "func": func, "words": ["a", "b"]}
+    return {"obj": Host(), "func": func, "func2": func2, "call": call, "reduce": functools.reduce}
 
 
 def reached(got: object) -> bool:
