@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -182,6 +183,22 @@ func TestExposures(t *testing.T) {
 	}, got)
 }
 
+// record keeps what is refused to the command's program; what it returns gives it.
+func record(c *providers.Command) func() []broker.Denial {
+	var mu sync.Mutex
+	var all []broker.Denial
+	c.Denied = func(d broker.Denial) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, d)
+	}
+	return func() []broker.Denial {
+		mu.Lock()
+		defer mu.Unlock()
+		return all
+	}
+}
+
 // writableIn lets files in a folder be written.
 type writableIn string
 
@@ -199,9 +216,9 @@ func TestMetadataOutsideIsRefusedAndSaid(t *testing.T) {
 		require.NoError(t, os.Symlink(locked+"/f", dir+"/link"))
 		c.Boundary.Filter.Metadata, c.Boundary.Filter.Exec, c.Boundary.Filter.Fork = true, grant, grant
 		c.Files = writableIn(dir)
-		var denials []broker.Denial
-		c.Denied = func(d broker.Denial) { denials = append(denials, d) }
+		denied := record(&c)
 		got, _ := outcome(t, c)
+		denials := denied()
 		assert.Equal(t, map[string]string{"chmod=" + dir + "/f": "ok", "chmod=" + locked + "/f": "EACCES",
 			"chmod=" + dir + "/link": "EACCES", "chmod=/no/such": "ENOENT"}, got)
 		require.Len(t, denials, 2)
@@ -236,11 +253,11 @@ func TestRefusedExecIsReported(t *testing.T) {
 	everyone(t)
 	kernelBoundary(t)
 	c := confined("exec=/bin/sh")
-	var denials []broker.Denial
-	c.Denied = func(d broker.Denial) { denials = append(denials, d) } // before the caller has its answer
+	denied := record(&c)
 	p := start(t, c)
 	_, err := p.Wait()
 	require.NoError(t, err)
+	denials := denied() // told of before the caller has its answer
 	require.Len(t, denials, 1, "init's own exec is no denial")
 	assert.Equal(t, "exec", denials[0].Op)
 	assert.Equal(t, "/bin/sh", denials[0].Subject)
