@@ -107,10 +107,17 @@ class Crew:
                 self._queue.pop()
                 raise
 
-    def next(self) -> Work | None:
+    def rest(self, worker: Worker) -> None:
+        """A worker is about to tell a result. Who hears of it may submit the next task at once, which is for this worker."""
+        with self.lock:
+            worker.rests = True
+            self._idle += 1
+
+    def next(self, worker: Worker) -> Work | None:
         """The task that has waited longest, once there is one; None: there will be no more."""
         with self.lock:
-            self._idle += 1
+            self._idle += not worker.rests
+            worker.rests = False
             try:
                 while not self._queue:
                     if self._closing or self._broken is not None:
@@ -152,6 +159,8 @@ class Crew:
         """A worker has ended."""
         with self.lock:
             self.workers.discard(worker)
+            self._idle -= worker.rests
+            worker.rests = False
             self.lock.notify_all()
         self._close_model()
 
@@ -233,13 +242,14 @@ class Worker:
         self.crew = crew
         self.live: Live | None = None
         self.done = 0
+        self.rests = False  # it counts as idle already
         self.thread = threading.Thread(target=self.run, name=name)
 
     def run(self) -> None:
         crew = self.crew
         work: Work | None = None
         try:
-            while (work := crew.next()) is not None:
+            while (work := crew.next(self)) is not None:
                 if not work.begin():
                     continue
                 try:
@@ -286,9 +296,11 @@ class Worker:
         try:
             value = work.context.run(self.call, work.function, work.args, work.kwargs)
         except BaseException as exc:
+            self.crew.rest(self)
             future.set_exception(exc)
             del work, future
         else:
+            self.crew.rest(self)
             future.set_result(value)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +175,24 @@ def test_os_sandbox_none(pool: Pool) -> None:
         assert executor.stats() == []
     assert set(pool_targets.STATE) == {1}
     pool_targets.STATE.clear()
+
+
+def test_who_hears_of_a_result_finds_its_worker_free(pool: Pool) -> None:
+    """No second sandbox is started for a task that is submitted because the first one has ended."""
+    next_task: list[Future[int]] = []
+    taken_by_another = threading.Event()
+
+    def another(_: Future[int]) -> None:  # the worker's thread, which is not back at the queue yet
+        next_task.append(executor.submit(pool_targets.pid))
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end and not taken_by_another.is_set():
+            if next_task[0].running() or next_task[0].done():
+                taken_by_another.set()
+
+    with pool(max_workers=3) as executor:
+        first = executor.submit(pool_targets.pid)
+        first.add_done_callback(another)
+        assert first.result(60)
+        executor.shutdown()
+    assert not taken_by_another.is_set()
+    assert next_task[0].result(60) == first.result()
