@@ -137,9 +137,18 @@ def _explain(options: Namespace) -> int:
     from . import _report
     from ._native import ask
 
-    answer = ask("Explain", {**_request(options.profile), "question": options.question})
-    _report.show(options.json, answer, _report.verdict if options.question else _report.policy)
+    profile, question = options.profile, options.question
+    if _asks(profile) and not os.path.lexists(profile):  # the profile in place, and the question first
+        profile, question = PROFILE, [profile, *question]
+    answer = ask("Explain", {**_request(profile), "question": question})
+    _report.show(options.json, answer, _report.verdict if question else _report.policy)
     return 0 if answer.get("allow", True) else 1
+
+
+def _asks(text: str) -> bool:
+    """Whether a text begins as one of QUESTIONS does."""
+    words = QUESTIONS.partition("\nwithout")[0].partition(":\n")[2].replace("|", "\n").split("\n")
+    return text.split(" ")[0] in {line.split()[0] for line in words if line.strip()}
 
 
 def _diff(options: Namespace) -> int:

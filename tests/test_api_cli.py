@@ -251,6 +251,17 @@ def test_explain_takes_the_profile_in_place(capsys: pytest.CaptureFixture[str], 
     assert out == run(capsys, "explain", ".py-sandboxes")[1]
 
 
+@pytest.mark.parametrize("question", [["open /etc/passwd"], ["open", "/etc/passwd"], ["eval"], ["connect", "127.0.0.1:9"]])
+def test_explain_takes_a_question_about_the_profile_in_place(
+    capsys: pytest.CaptureFixture[str], here: Path, question: list[str]
+) -> None:
+    shutil.copy(here / "sound", here / ".py-sandboxes")
+    status, out, err = run(capsys, "explain", *question)
+    assert (status, out) == run(capsys, "explain", ".py-sandboxes", *question)[:2], err
+    (here / question[0].split("/")[0]).touch()  # a file of that name is a profile
+    assert run(capsys, "explain", question[0].split("/")[0])[1] != out
+
+
 def test_an_error_of_the_engine_is_told_as_such(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from pysandboxes import _core
 
