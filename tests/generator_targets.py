@@ -75,8 +75,11 @@ def say(*texts: str) -> None:
 
 
 @sandbox
-def say_later(text: str, path: str) -> None:
-    """By a thread that outlives the call: once ``path`` is there, which the caller makes when it has its answer."""
+def say_later(text: str, path: str, said: str) -> None:
+    """By a thread that outlives the call: once ``path`` is there, which the caller makes when it has its answer.
+
+    Then it makes ``said``.
+    """
     import os
     import threading
 
@@ -84,6 +87,7 @@ def say_later(text: str, path: str) -> None:
         while not os.path.exists(path):  # noqa: PTH110
             pass
         print(text, flush=True)
+        os.close(os.open(said, os.O_CREAT | os.O_WRONLY))
 
     import contextvars
 

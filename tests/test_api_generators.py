@@ -6,6 +6,7 @@ import asyncio
 import gc
 import io
 import sys
+import time
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -134,12 +135,11 @@ def test_output_after_the_end_of_its_call_is_the_application_s(
     profile: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with (
-        sandboxes(sandboxes_config=profile, python_api="ALLOW:threads", expose_ro=str(tmp_path)),
+        sandboxes(sandboxes_config=profile, python_api="ALLOW:threads", expose_rw=str(tmp_path)),
         redirect_stdout(io.StringIO()) as out,
     ):
-        targets.say_later("late", str(tmp_path / "go"))
+        targets.say_later("late", str(tmp_path / "go"), str(tmp_path / "said"))
         (tmp_path / "go").touch()
-        while (shown := capfd.readouterr().out) == "":
-            pass
-        assert shown == "late\n"
-        assert out.getvalue() == ""
+        while not (tmp_path / "said").exists():
+            time.sleep(0.001)
+    assert (capfd.readouterr().out, out.getvalue()) == ("late\n", "")

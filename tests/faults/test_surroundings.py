@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -94,41 +93,43 @@ def test_a_working_directory_that_was_removed(tmp_path: Path, profile: Path) -> 
     assert re.match(r"(pysandboxes\.SandBoxError|FileNotFoundError): .*(working directory|No such file)", last), done.stderr
 
 
-def descriptors() -> list[str]:
-    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
-
-
-def test_no_descriptor_is_left_for_a_start(profile: Path) -> None:
+def test_no_descriptor_is_left_for_a_start(run_program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     """Every number of free descriptors too few is an error that says so, nothing stays open, and the next start works."""
-    import fault_targets
+    done = run_program(
+        """\
+        import os, re, resource, sys
+        sys.path.insert(0, os.environ["HERE"])
+        import fault_targets
+        from pysandboxes import SandBoxError, sandboxes
 
-    from pysandboxes import SandBoxError, sandboxes
+        def start():
+            with sandboxes(sandboxes_config=os.environ["PROFILE"]):
+                return fault_targets.pid()
 
-    def start() -> int:
-        with sandboxes(sandboxes_config=profile):
-            return fault_targets.pid()
+        def descriptors():
+            return os.listdir("/proc/self/fd")
 
-    start()
-    before = descriptors()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = max(map(int, before)) + 1
-    failed = 0
-    try:
-        for free in (0, 1, 2, 3, 5, 8, 11, 14, 17, 20, 24, 60):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (used + free, hard))
-            try:
-                assert start() != os.getpid()
-            except (SandBoxError, OSError) as exc:
-                failed += 1
-                assert re.search(r"too many open files", str(exc), re.IGNORECASE), exc
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            assert len(descriptors()) <= len(before) + 1, free
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert failed >= 4
-    assert start() != os.getpid()
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        if __name__ == "__main__":
+            start()
+            before, failed = descriptors(), 0
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            for free in (0, 1, 2, 3, 5, 8, 11, 14, 17, 20, 24, 60):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, before)) + 1 + free, hard))
+                try:
+                    assert start() != os.getpid()
+                except (SandBoxError, OSError) as exc:
+                    failed += 1
+                    assert re.search("too many open files", str(exc), re.IGNORECASE), exc
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                assert len(descriptors()) <= len(before) + 1, (free, before, descriptors())
+            assert failed >= 4
+            assert start() != os.getpid()
+            try: os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError: print("nothing left")
+    """,
+        env={"HERE": str(HERE)},
+    )
+    assert (done.stdout, done.returncode) == ("nothing left\n", 0), done.stderr
 
 
 def test_the_limit_of_open_files_stays_the_application_s(run_program: Callable[..., subprocess.CompletedProcess[str]]) -> None:

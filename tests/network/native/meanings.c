@@ -220,6 +220,7 @@ int means_happy_eyeballs(const struct ground *g) {
   getsockopt(two, SOL_SOCKET, SO_ERROR, &error[1], &size);
   struct pollfd wait = {.fd = one, .events = POLLOUT};
   poll(&wait, 1, 2000);
+  fcntl(two, F_SETFL, 0); /* the echo is waited for */
   SAY("won %d %d\n", error[1], echoed(two, 1));
   close(one), close(two);
   return 0;
