@@ -8,26 +8,6 @@ from attack import Attack
 
 read = partial(Attack, "read")
 
-#: readline says what it cannot make sense of: `said()` is that.
-READLINE = """
-try:
-    import readline
-except ModuleNotFoundError:
-    absent('no readline')
-import os
-if 'libedit' in (readline.__doc__ or ''):
-    absent('libedit includes nothing')
-fd = os.open(WORK + '/said', os.O_RDWR | os.O_CREAT, 0o600)
-os.dup2(fd, 2)
-os.environ['HOME'] = HIDDEN
-def said(): return os.pread(fd, 1000, 0)
-"""
-
-
-def by_readline(name: str, code: str, **more: object) -> Attack:
-    return read(f"readline, {name}", f"{READLINE}{code}\ngot(said())\n", alone=True, **more)
-
-
 CASES: list[Attack] = [
     read(
         "tokenize.open",
