@@ -5,11 +5,16 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/pysandboxes/pysandboxes/core/supervisor"
 	"github.com/pysandboxes/pysandboxes/providers/initproc"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
+
+// The first thread stays the main goroutine's. One that gives up rights or descriptors for good ends with its goroutine, which this
+// one, whose state /proc/self shows, cannot.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == plan.Argv0 {

@@ -3,6 +3,7 @@ package broker
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -167,6 +168,8 @@ func moveInPrivate(watches []watch, polls map[int]int, from, to int) (err error)
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		return err
 	}
+	// The runtime's first thread never ends: it is only put aside, and would keep a copy of everything that is open now.
+	defer unix.CloseRange(3, math.MaxInt32, 0)
 	above := 0
 	for _, w := range watches {
 		above = max(above, w.fd+1)
