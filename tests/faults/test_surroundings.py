@@ -97,7 +97,7 @@ def test_no_descriptor_is_left_for_a_start(run_program: Callable[..., subprocess
     """Every number of free descriptors too few is an error that says so, nothing stays open, and the next start works."""
     done = run_program(
         """\
-        import os, re, resource, sys
+        import os, re, resource, sys, time
         sys.path.insert(0, os.environ["HERE"])
         import fault_targets
         from pysandboxes import SandBoxError, sandboxes
@@ -121,7 +121,9 @@ def test_no_descriptor_is_left_for_a_start(run_program: Callable[..., subprocess
                     failed += 1
                     assert re.search("too many open files", str(exc), re.IGNORECASE), exc
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-                assert len(descriptors()) <= len(before) + 1, (free, before, descriptors())
+                end = time.monotonic() + 10  # the thread that answers a sandbox closes what is its own a moment after the end
+                while len(descriptors()) > len(before) + 1:
+                    assert time.monotonic() < end, (free, before, descriptors())
             assert failed >= 4
             assert start() != os.getpid()
             try: os.waitpid(-1, os.WNOHANG)
