@@ -280,7 +280,11 @@ t.join()
             ("System V memory", "call('shmget', 0, 4096, 0o1600)", []),
             ("System V semaphores", "call('semget', 0, 1, 0o1600)", [28]),
             ("System V messages", "call('msgget', 0, 0o1600)", [28]),
-            ("POSIX messages", "call('mq_open', f'psb{os.getpid()}', 0o102, 0o600, 0)", [13, 2]),
+            (
+                "POSIX messages",
+                "[call('mq_open', f'psb{os.getpid()}', 0o102, 0o600, 0), libc.mq_unlink(b'/psb%d' % os.getpid())][0]",
+                [13, 2],
+            ),
             ("the user's keys", "call('add_key', b'user\\0', b'psb\\0', b'x', 1, -4)", [1, 13, 122]),
             ("tracing another", "call('ptrace', 0x4206, VICTIM, 0, 0)", [1]),
             ("another's limits", "call('prlimit64', VICTIM, 7, 0, ctypes.create_string_buffer(16))", [1]),
