@@ -49,18 +49,15 @@ class Pump:
     async def perform(self, payload: bytes, name: str, timeout: float | None, rule: str = "") -> Reply:
         """Send a call and wait for what comes of it; cancelling the task cancels the call in the sandbox."""
         look = self._soon is not None and not self._soon
-        try:
-            call_id, kind, data, rich, descriptor = _core.loop_send(self._handle, self._number, payload, look)
-        except RuntimeError as exc:
-            error = failure(exc)
-            error.undelivered = True
-            raise error from None
-        if kind == FAILED:
-            raise _failed(descriptor)
-        reply = Reply()
+        begun: list[int] = []
+        call_id = 0
         future: asyncio.Future[Reply] | None = None
         timer: asyncio.TimerHandle | None = None
         try:
+            call_id, kind, data, rich, descriptor = self._send(payload, look, begun)
+            if kind == FAILED:
+                raise _failed(descriptor)
+            reply = Reply()
             if kind > 0 and reply.take(kind, data, rich, descriptor):
                 self._inline += 1
                 if self._inline >= INLINE_MOST:
@@ -76,12 +73,20 @@ class Pump:
             return await future
         except BaseException:
             if future is None or not future.done() or future.cancelled() or call_id in self._waiting:
-                cancel(self._handle, call_id)
+                cancel(self._handle, begun)
             raise
         finally:
             self._waiting.pop(call_id, None)
             if timer is not None:
                 timer.cancel()
+
+    def _send(self, payload: bytes, look: bool, begun: list[int]) -> tuple[int, int, bytes | None, Any, str | None]:
+        try:
+            return _core.loop_send(self._handle, self._number, payload, look, begun)
+        except RuntimeError as exc:
+            error = failure(exc)
+            error.undelivered = True
+            raise error from None
 
     def _ready(self) -> None:
         """The descriptor has something: take what has come."""
@@ -163,13 +168,14 @@ class Threads:
         self._loop = loop
 
     async def perform(self, payload: bytes, name: str, timeout: float | None, rule: str = "") -> Reply:
-        call_id = begin(self._handle, payload)
+        begun: list[int] = []
         try:
+            begin(self._handle, payload, begun)
             return await self._loop.run_in_executor(
-                None, copy_context().run, follow, self._handle, call_id, name, timeout, rule
+                None, copy_context().run, follow, self._handle, begun[0], name, timeout, rule
             )
         except BaseException:
-            cancel(self._handle, call_id)
+            cancel(self._handle, begun)
             raise
 
     def close(self) -> None:

@@ -66,11 +66,17 @@ def perform(handle: int, payload: bytes, name: str, timeout: float | None, rule:
 
     Whatever interrupts the wait (Ctrl-C, a failing ``sys.stdout``) cancels the call in the sandbox.
     """
-    return follow(handle, begin(handle, payload), name, timeout, rule)
+    begun: list[int] = []
+    try:
+        begin(handle, payload, begun)
+        return follow(handle, begun[0], name, timeout, rule)
+    except BaseException:
+        cancel(handle, begun)
+        raise
 
 
 def follow(handle: int, call_id: int, name: str, timeout: float | None, rule: str = "") -> Reply:
-    """Wait for what comes of a call that was sent."""
+    """Wait for what comes of a call that was sent; who began it cancels it when this raises."""
     deadline = None if timeout is None else monotonic() + timeout
     reply = Reply()
     try:
@@ -81,8 +87,7 @@ def follow(handle: int, call_id: int, name: str, timeout: float | None, rule: st
                 raise timed_out(name, timeout, rule)
             if reply.take(*event):
                 break
-    except BaseException as exc:
-        cancel(handle, call_id)
+    except RuntimeError as exc:
         if type(exc) is RuntimeError:
             raise failure(exc) from None
         raise
@@ -195,20 +200,21 @@ def log(record: str | None) -> None:
         handle(fields)
 
 
-def begin(handle: int, payload: bytes) -> int:
-    """Send a call. An error means that the sandbox has not got it (``undelivered``)."""
+def begin(handle: int, payload: bytes, begun: list[int]) -> None:
+    """Send a call: its number is in ``begun`` from then on. An error means that the sandbox lacks it (``undelivered``)."""
     try:
-        return _core.call_begin(handle, payload)
+        _core.call_begin(handle, payload, begun)
     except RuntimeError as exc:
         error = failure(exc)
         error.undelivered = True
         raise error from None
 
 
-def cancel(handle: int, call_id: int) -> None:
-    """Let go of a call; a sandbox that is gone meanwhile has nothing to cancel."""
+def cancel(handle: int, begun: list[int]) -> None:
+    """Let go of a call, if it was begun; a sandbox that is gone meanwhile has nothing to cancel."""
     try:
-        _core.call_cancel(handle, call_id)
+        for call_id in begun:
+            _core.call_cancel(handle, call_id)
     except RuntimeError:
         return
 

@@ -1,7 +1,8 @@
 """Generators across the border: the body stays in the sandbox, each step is a call of its own.
 
 The application holds a generator that asks the sandbox for the next value; the sandbox holds the real one under a
-number. A step is answered by ``(True, value)`` for a value and ``(False, returned)`` for the end.
+number. A step is answered by ``(True, value)`` for a value, ``(False, returned)`` for the end, and ``(None, None)`` when
+it raised the very exception that was thrown in: that object is the application's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
     from typing import Any
 
+    Outcome = tuple[bool | None, Any]
     Step = Callable[[str, tuple[Any, ...]], Any]
     AsyncStep = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
 
@@ -40,34 +42,48 @@ class Table:
             self._open[self._last] = generator
             return self._last
 
-    def step(self, number: int, method: str, argument: Any) -> tuple[bool, Any]:
+    def step(self, number: int, method: str, argument: Any) -> Outcome:
         """One step of a sync generator; ``method`` is ``send`` or ``throw``."""
         generator = self._get(number)
         try:
-            return True, getattr(generator, method)(argument)
+            value = getattr(generator, method)(argument)
         except StopIteration as stop:
             self._open.pop(number, None)
             return False, stop.value
-        except BaseException:
+        except BaseException as exc:
             self._open.pop(number, None)
+            if exc is argument:
+                return None, None
             raise
+        if number not in self._open:  # closed while it ran: whoever waited for this step was interrupted
+            generator.close()
+        return True, value
 
-    async def astep(self, number: int, method: str, argument: Any) -> tuple[bool, Any]:
+    async def astep(self, number: int, method: str, argument: Any) -> Outcome:
         """One step of an async generator; ``method`` is ``asend`` or ``athrow``."""
         generator = self._get(number)
         try:
-            return True, await getattr(generator, method)(argument)
+            value = await getattr(generator, method)(argument)
         except StopAsyncIteration:
             self._open.pop(number, None)
             return False, None
-        except BaseException:
+        except BaseException as exc:
             self._open.pop(number, None)
+            if exc is argument:
+                return None, None
             raise
+        if number not in self._open:
+            await generator.aclose()
+        return True, value
 
     def close(self, number: int) -> None:
         generator = self._open.pop(number, None)
         if generator is not None:
-            generator.close()
+            try:
+                generator.close()
+            except ValueError:
+                if not generator.gi_running:
+                    raise
 
     async def aclose(self, number: int) -> None:
         generator = self._open.pop(number, None)
@@ -105,6 +121,8 @@ def remote_generator(start: Callable[[], int], step: Step) -> Generator[Any, Any
                 raise
             except BaseException as exc:
                 more, value = step("throw", (number, exc))
+                if more is None:
+                    raise
             else:
                 more, value = step("send", (number, sent))
         finished = True
@@ -112,7 +130,12 @@ def remote_generator(start: Callable[[], int], step: Step) -> Generator[Any, Any
     except GeneratorExit:
         raise
     except BaseException:
-        finished = True  # an exception has ended the real one too
+        finished = True
+        # An exception of the real one has ended it. One of ours (a signal's, in a step or between two) has not.
+        try:
+            step("close", (number,))
+        except Exception:  # what has happened already is told
+            pass
         raise
     finally:
         if not finished:
@@ -132,6 +155,8 @@ async def remote_async_generator(start: Callable[[], Awaitable[int]], step: Asyn
                 raise
             except BaseException as exc:
                 more, value = await step("athrow", (number, exc))
+                if more is None:
+                    raise
             else:
                 more, value = await step("asend", (number, sent))
         finished = True
@@ -139,6 +164,10 @@ async def remote_async_generator(start: Callable[[], Awaitable[int]], step: Asyn
         raise
     except BaseException:
         finished = True
+        try:
+            await step("aclose", (number,))
+        except Exception:
+            pass
         raise
     finally:
         if not finished:

@@ -41,7 +41,7 @@ def outcome(step: Any, *arguments: Any) -> Any:
     except StopIteration as exc:
         return "end", exc.value
     except BaseException as exc:
-        return type(exc), str(exc)
+        return type(exc), str(exc), any(exc is given for given in arguments)  # what was thrown in comes out itself
 
 
 def take(name: str) -> tuple[list[Any], str]:
@@ -81,7 +81,7 @@ async def atake(name: str) -> tuple[list[Any], str]:
             try:
                 outcomes.append(await getattr(generator, method)(*given))
             except BaseException as exc:
-                outcomes.append((type(exc), str(exc)))
+                outcomes.append((type(exc), str(exc), exc in given))
         await generator.aclose()
     return outcomes, out.getvalue()
 

@@ -41,6 +41,16 @@ class Child:
             self.send(uint(CHUNK), uint(id), bin_(data[:1 << 20]))
             data = data[1 << 20:]
         self.send(uint(RESULT), uint(id), bin_(data))
+def begin(handle, payload):
+    begun = []
+    assert core.call_begin(handle, payload, begun) is None
+    [id] = begun
+    return id
+def loop_send(handle, loop, payload, look):
+    begun = []
+    event = core.loop_send(handle, loop, payload, look, begun)
+    assert begun == [event[0]]
+    return event
 child = Child()
 handle = child.handle
 def answered(id):
@@ -57,10 +67,10 @@ def call(python: Run) -> Run:  # noqa: F811
 
 def test_results_of_every_size_arrive_whole(call: Run) -> None:
     call("""
-        first = core.call_begin(handle, b"")
+        first = begin(handle, b"")
         number = first & (1 << 40) - 1
         for size in (0, 1, 100, 4090, 4096, 4097, 1 << 20, 5_000_000):
-            id = core.call_begin(handle, b"payload")
+            id = begin(handle, b"payload")
             number += 1
             assert id & (1 << 40) - 1 == number and id >> 40 == 1
             threading.Thread(target=child.result, args=(number, bytes(size))).start()
@@ -74,7 +84,7 @@ def test_results_of_every_size_arrive_whole(call: Run) -> None:
 
 def test_output_arrives_before_the_result_and_empty_is_not_none(call: Run) -> None:
     call("""
-        id = core.call_begin(handle, bytearray(b"any bytes-like object"))
+        id = begin(handle, bytearray(b"any bytes-like object"))
         child.send(uint(STDOUT), uint(1), bin_(b"printed"))
         child.send(uint(STDOUT), uint(1), bin_(b""))
         child.result(1, None)
@@ -89,7 +99,7 @@ def test_output_arrives_before_the_result_and_empty_is_not_none(call: Run) -> No
 
 def test_waiting_ends_by_time_and_never_by_poll(call: Run) -> None:
     call("""
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         began = time.monotonic()
         assert core.call_next(handle, id, 0.3) is None
         assert 0.3 <= time.monotonic() - began < 2
@@ -105,7 +115,7 @@ def test_waiting_ends_by_time_and_never_by_poll(call: Run) -> None:
 
 def test_ctrl_c_interrupts_a_waiting_call_at_once(call: Run) -> None:
     call("""
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         child.frame()
         for wait in (None, 10.0):
             at = []
@@ -119,7 +129,7 @@ def test_ctrl_c_interrupts_a_waiting_call_at_once(call: Run) -> None:
         assert child.frame()[1] == CANCEL
         assert "call" in fault(core.call_next, handle, id)["message"]
         child.send(uint(CANCELLED), uint(1))
-        id = core.call_begin(handle, b"y")
+        id = begin(handle, b"y")
         child.result(2, "works")
         assert answered(id) == "works"
     """)
@@ -130,7 +140,7 @@ def test_a_signal_whose_handler_returns_does_not_end_the_wait(call: Run) -> None
         seen = []
         signal.signal(signal.SIGALRM, lambda *args: seen.append(1) or len(seen) == 20 and child.result(1, "after"))
         signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         assert answered(id) == "after"
         signal.setitimer(signal.ITIMER_REAL, 0)
         assert len(seen) >= 20
@@ -151,7 +161,7 @@ def test_other_threads_run_while_one_waits_and_each_gets_its_own(call: Run) -> N
                 with lock:  # the child has to be told the id that Begin will give
                     caller.next += 1
                     number = caller.next
-                    id = core.call_begin(handle, b"<%d>" % number)
+                    id = begin(handle, b"<%d>" % number)
                 if answered(id) != f"{number}>": wrong.append(number)
         caller.next = 0
         threads = [threading.Thread(target=caller) for _ in range(8)]
@@ -165,7 +175,7 @@ def test_other_threads_run_while_one_waits_and_each_gets_its_own(call: Run) -> N
 def test_an_event_loop_is_told_by_one_descriptor(call: Run) -> None:
     call("""
         loop, fd = core.loop_open(handle)
-        id, kind, *_ = core.loop_send(handle, loop, b"x", False)
+        id, kind, *_ = loop_send(handle, loop, b"x", False)
         events = []
         assert kind == -1 and select.select([fd], [], [], 5)[0]
         core.loop_take(handle, loop, events)  # READY
@@ -175,7 +185,7 @@ def test_an_event_loop_is_told_by_one_descriptor(call: Run) -> None:
         assert core.loop_take(handle, loop, events) is None
         assert [(e[0], e[1], pickle.loads(e[2])) for e in events] == [(id, RESULT, "async")]
         assert select.select([fd], [], [], 0)[0] == []
-        first, second = [core.loop_send(handle, loop, b"y", False)[0] for _ in range(2)]
+        first, second = [loop_send(handle, loop, b"y", False)[0] for _ in range(2)]
         child.result(2, os.system)
         child.sock.close()
         while True:  # what came, then the end, whose reason takes a moment
@@ -202,7 +212,7 @@ def test_an_answer_that_comes_at_once_is_given_with_the_call(call: Run) -> None:
         peer = threading.Thread(target=answer); peer.start()
         loop, fd = core.loop_open(handle)
         for number in range(1, 201):
-            events = [core.loop_send(handle, loop, b"x", True)]
+            events = [loop_send(handle, loop, b"x", True)]
             if events[0][1] == -1:
                 events.clear()
                 while not events:
@@ -215,12 +225,12 @@ def test_an_answer_that_comes_at_once_is_given_with_the_call(call: Run) -> None:
 
 def test_a_child_that_dies_or_lies_is_an_exception(call: Run) -> None:
     call("""
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         child.sock.close()
         assert fault(core.call_next, handle, id)["kind"] == "SandBoxProtocolError"
-        assert fault(core.call_begin, handle, b"y")["kind"] == "SandBoxProtocolError"
+        assert fault(begin, handle, b"y")["kind"] == "SandBoxProtocolError"
         liar = Child()
-        id = core.call_begin(liar.handle, b"x")
+        id = begin(liar.handle, b"x")
         liar.sock.sendall(b"\\xff" * 100)
         assert "protocol" in fault(core.call_next, liar.handle, id)["message"]
     """)
@@ -228,11 +238,11 @@ def test_a_child_that_dies_or_lies_is_an_exception(call: Run) -> None:
 
 def test_a_result_that_is_refused_names_what_it_held(call: Run) -> None:
     call("""
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         child.result(1, [1, {"who": os.system}])
         found = fault(core.call_next, handle, id)
         assert found["kind"] == "RestrictedUnpicklingError" and "system" in found["message"], found
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         child.result(2, "the next one works")
         assert answered(id) == "the next one works"
     """)
@@ -243,7 +253,7 @@ def test_results_do_not_leak(call: Run) -> None:
         def rss(): return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         def work(first, count):
             for n in range(first, first + count):
-                id = core.call_begin(handle, b"x" * 1000)
+                id = begin(handle, b"x" * 1000)
                 child.frame()
                 child.result(n, bytes(100_000))
                 answered(id)
@@ -256,7 +266,7 @@ def test_results_do_not_leak(call: Run) -> None:
 
 def test_a_thread_that_waits_at_the_end_of_the_interpreter_does_no_harm(call: Run) -> None:
     done = call("""
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         waits = threading.Event()
         def wait():
             waits.set()
@@ -271,7 +281,7 @@ def test_a_thread_that_waits_at_the_end_of_the_interpreter_does_no_harm(call: Ru
 def test_the_process_ends_by_the_signal_that_ends_python(call: Run) -> None:
     call(
         """
-        id = core.call_begin(handle, b"x")
+        id = begin(handle, b"x")
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
         core.call_next(handle, id)
         """,

@@ -97,8 +97,8 @@ def test_a_bad_handle_is_an_exception_in_every_shape_of_method(python: Run) -> N
                 (core.control_Sandbox_FaultName, (bad,)),
                 (core.control_Sandbox_FaultFail, (bad, False)),
                 (core.control_Sandbox_FaultPanic, (bad,)),
-                (core.call_begin, (bad, b"")), (core.call_next, (bad, 1)), (core.call_cancel, (bad, 1)),
-                (core.loop_open, (bad,)), (core.loop_close, (bad, 1)), (core.loop_send, (bad, 1, b"", True)),
+                (core.call_begin, (bad, b"", [])), (core.call_next, (bad, 1)), (core.call_cancel, (bad, 1)),
+                (core.loop_open, (bad,)), (core.loop_close, (bad, 1)), (core.loop_send, (bad, 1, b"", True, [])),
                 (core.loop_take, (bad, 1, [])),
             ]:
                 found = fault(function, *args)

@@ -33,16 +33,39 @@ int psb_arguments(const char *name, Py_ssize_t given, Py_ssize_t least, Py_ssize
     return 0;
 }
 
+int psb_list(const char *name, const char *argument, PyObject *object) {
+    if (PyList_CheckExact(object)) {
+        return 1;
+    }
+    PyErr_Format(PyExc_TypeError, "%s: %s is not a list", name, argument);
+    return 0;
+}
+
 int psb_number(PyObject *object, long long *out) {
     *out = PyLong_AsLongLong(object);
     return !(*out == -1 && PyErr_Occurred());
+}
+
+int psb_begun(PyObject *begun, long long handle, long long id) {
+    PyObject *number = PyLong_FromLongLong(id);
+    if (number != NULL && PyList_Append(begun, number) == 0) {
+        Py_DECREF(number);
+        return 1;
+    }
+    Py_XDECREF(number);
+    char *fail = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    psbCallCancel(handle, id, &fail); /* no memory for its number: nobody could ask for what comes of it */
+    Py_END_ALLOW_THREADS
+    free(fail);
+    return 0;
 }
 
 PyObject *psb_call_begin(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
     PSB_REFUSE_FORKED("call_begin");
     long long handle, id = 0;
     Py_buffer payload;
-    if (!psb_arguments("call_begin", nargs, 2, 2) || !psb_number(args[0], &handle)) {
+    if (!psb_arguments("call_begin", nargs, 3, 3) || !psb_number(args[0], &handle) || !psb_list("call_begin", "begun", args[2])) {
         return NULL;
     }
     if (PyObject_GetBuffer(args[1], &payload, PyBUF_SIMPLE) < 0) {
@@ -53,7 +76,7 @@ PyObject *psb_call_begin(PyObject *Py_UNUSED(module), PyObject *const *args, Py_
     id = psbCallBegin(handle, payload.buf, payload.len, &fail);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&payload);
-    return psb_raise(fail) ? NULL : PyLong_FromLongLong(id);
+    return psb_raise(fail) || !psb_begun(args[2], handle, id) ? NULL : Py_NewRef(Py_None);
 }
 
 /* A bytes object with room for a part, or None. */

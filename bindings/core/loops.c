@@ -67,7 +67,8 @@ PyObject *psb_loop_send(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
     long long handle, loop, id = 0;
     int look;
     Py_buffer payload;
-    if (!psb_arguments("loop_send", nargs, 4, 4) || !psb_number(args[0], &handle) || !psb_number(args[1], &loop)) {
+    if (!psb_arguments("loop_send", nargs, 5, 5) || !psb_number(args[0], &handle) || !psb_number(args[1], &loop) ||
+        !psb_list("loop_send", "begun", args[4])) {
         return NULL;
     }
     if ((look = PyObject_IsTrue(args[3])) < 0 || PyObject_GetBuffer(args[2], &payload, PyBUF_SIMPLE) < 0) {
@@ -80,6 +81,13 @@ PyObject *psb_loop_send(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
     status = psbLoopSend(handle, loop, payload.buf, payload.len, look, &id, &event, &fail);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&payload);
+    if (id != 0 && !psb_begun(args[4], handle, id)) {
+        if (fail == NULL && status == PSB_EVENT && event.ticket) {
+            psbEventTake(event.ticket, NULL, NULL, NULL);
+        }
+        free(fail);
+        return NULL;
+    }
     if (fail != NULL && id != 0) {
         return failed_tuple(id, fail);
     }
@@ -107,8 +115,7 @@ PyObject *psb_loop_take(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
         return NULL;
     }
     PyObject *list = args[2];
-    if (!PyList_CheckExact(list)) {
-        PyErr_SetString(PyExc_TypeError, "loop_take: events is not a list");
+    if (!psb_list("loop_take", "events", list)) {
         return NULL;
     }
     for (int pump = 1;; pump = 0) {

@@ -82,17 +82,17 @@ PyObject *psb_refuse_forked(const char *name) {
 
 static PyMethodDef methods[] = {
     PSB_GOPY_METHODS
-    FAST(call_begin, "($module, handle, payload, /)",
-         "Send a call, a pickle as bytes; gives its id."),
+    FAST(call_begin, "($module, handle, payload, begun, /)",
+         "Send a call, a pickle as bytes. Appends its id to the list begun, so that no signal comes between the call and who knows of it."),
     FAST(call_next, "($module, handle, id, wait=None, buffers=None, /)",
          "The next event of a call as (kind, data, rich, descriptor), or None after wait seconds. Blocks this thread only. buffers: a "
          "list, empty at first and the same for all events of a call, to which the large parts of its result go."),
     FAST(call_cancel, "($module, handle, id, /)", "Cancel a call and forget its events."),
     ONE(loop_open, "($module, handle, /)",
         "A face of the sandbox for an event loop: its number, and a descriptor to watch until loop_close (readable: loop_take)."),
-    FAST(loop_send, "($module, handle, loop, payload, look, /)",
+    FAST(loop_send, "($module, handle, loop, payload, look, begun, /)",
          "Send a call for an event loop: (id, kind, data, rich, descriptor) as of loop_take, kind -1 for no event yet. look: wait some ten "
-         "microseconds for one, if nothing else is under way."),
+         "microseconds for one, if nothing else is under way. begun: as of call_begin."),
     FAST(loop_take, "($module, handle, loop, events, /)",
          "Send and read what the socket takes and has, without blocking. Appends the events of the loop's calls to a list, from which no "
          "signal takes them: (id, kind, data, rich, descriptor), kind 0 for a call that has failed. Its error is the descriptor; None says "

@@ -25,6 +25,9 @@ PyObject *psb_call_cancel(PyObject *module, PyObject *const *args, Py_ssize_t na
 /* 1, or 0 with an exception. */
 int psb_arguments(const char *name, Py_ssize_t given, Py_ssize_t least, Py_ssize_t most);
 int psb_number(PyObject *object, long long *out);
+int psb_list(const char *name, const char *argument, PyObject *object);
+/* Appends the id of a call to the list that its caller gave, or cancels the call. 1, or 0 with an exception. */
+int psb_begun(PyObject *begun, long long handle, long long id);
 
 /* The tuple (kind, data, rich, descriptor) of an event, with id before them where there is one. In place of rich a result has the
  * list of its buffers, where it has any: buffers, or a new one for NULL. */

@@ -1,0 +1,141 @@
+"""Ctrl-C at each place of ours where a call comes by and Python looks for signals: the sandbox forgets that call, and goes on.
+
+Under load a signal comes to the rare ones too: between the call that was sent and the variable that was to know of it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+CALLS = {
+    "a call": "interrupted_targets.pid()",
+    "a large result": "interrupted_targets.give(300_000)",
+    "a call that prints": "interrupted_targets.say()",
+    "a call that fails": "fails()",
+    "an awaited call": "awaited(interrupted_targets.pid_async)",
+    "an awaited call that waits": "awaited(interrupted_targets.sleep_async, 0.001)",
+    "a generator": "list(interrupted_targets.two())",
+    "an async generator": "awaited(consume)",
+}
+
+PROGRAM = """\
+import asyncio, dis, functools, os, sys, threading, time, traceback
+sys.path.insert(0, {here!r})
+import pysandboxes, interrupted_targets
+from pysandboxes import sandboxes
+
+if sys.version_info >= (3, 12):  # whose tracing of instructions misses frames
+    TOOL, INSTRUCTION = sys.monitoring.DEBUGGER_ID, sys.monitoring.events.INSTRUCTION
+    sys.monitoring.use_tool_id(TOOL, "test")
+@functools.cache
+def looks(code):
+    \"\"\"Where the interpreter looks for signals: as a function begins or goes on, after a call. Also as a loop goes on, but
+    that jump stands in no `try` of Python's, whatever encloses it; so it is left out.\"\"\"
+    found = set()
+    after = False
+    for step in dis.get_instructions(code):
+        if after or step.opname == "RESUME":
+            found.add(step.offset)
+        after = step.opname in ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
+    return found
+
+OURS = os.path.dirname(pysandboxes.__file__)
+
+class Interrupt:
+    \"\"\"KeyboardInterrupt at the n-th place of ours that this thread comes to.\"\"\"
+    def __init__(self, at):
+        self.left = at
+    def begin(self):
+        if sys.version_info < (3, 12):
+            sys.settrace(self.trace)
+        else:
+            sys.monitoring.register_callback(TOOL, INSTRUCTION, self.see)
+            sys.monitoring.set_events(TOOL, INSTRUCTION)
+    def end(self):
+        if sys.version_info < (3, 12):
+            sys.settrace(None)
+        else:
+            sys.monitoring.set_events(TOOL, 0)
+    def trace(self, frame, event, arg):
+        if event == "call":
+            if not frame.f_code.co_filename.startswith(OURS):
+                return None
+            frame.f_trace_opcodes = True
+        elif event == "opcode":
+            self.count(frame.f_code, frame.f_lasti)
+        return self.trace
+    def see(self, code, offset):
+        if not code.co_filename.startswith(OURS):
+            return sys.monitoring.DISABLE
+        if threading.get_ident() == threading.main_thread().ident:
+            self.count(code, offset)
+    def count(self, code, offset):
+        if offset not in looks(code):
+            return
+        self.left -= 1
+        if self.left == 0:
+            self.end()
+            raise KeyboardInterrupt
+
+def awaited(function, *args):
+    return loop.run_until_complete(function(*args))
+
+async def consume():
+    async for _ in interrupted_targets.two_async():
+        pass
+
+def fails():
+    try:
+        interrupted_targets.fail()
+    except ValueError:
+        pass
+
+def call():
+    {call}
+
+with sandboxes(sandboxes_config=os.environ["PROFILE"]) as handle:
+    loop = asyncio.new_event_loop()
+    first = interrupted_targets.pid()
+    call()
+    at = interrupted = 0
+    while True:
+        at += 1
+        where = ""
+        interrupt = Interrupt(at)
+        try:
+            interrupt.begin()
+            call()
+        except KeyboardInterrupt as exc:
+            interrupted += 1
+            where = [(f.f_code.co_name, n, f.f_lasti) for f, n in traceback.walk_tb(exc.__traceback__)][1:-1]
+        finally:
+            interrupt.end()
+        if tasks := asyncio.all_tasks(loop):  # as asyncio.run does
+            for task in tasks:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        assert handle.stats()["pending"] == 0, where
+        assert interrupted_targets.pid() == first == handle.pid, where
+        if interrupt.left > 0:
+            break
+        end = time.monotonic() + 20
+        while interrupted_targets.left():
+            assert time.monotonic() < end, where
+    loop.close()
+print(interrupted)
+"""
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_at_each_place(call: str, program: Callable[..., subprocess.Popen[str]]) -> None:
+    process = program(PROGRAM.format(here=str(HERE), call=CALLS[call]))
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert int(out.split()[-1]) > 10
