@@ -45,7 +45,7 @@ class _Scope:
 _scope: ContextVar[_Scope | None] = ContextVar("pysandboxes_scope", default=None)
 #: True while a function runs directly in the application under ``os-sandbox=none``.
 direct: ContextVar[bool] = ContextVar("pysandboxes_direct", default=False)
-#: The open sandboxes of this process, the newest last.
+#: The sandboxes of this process that are to be ended, the newest last.
 opened: list[Live] = []
 
 
@@ -66,8 +66,9 @@ def current() -> Live:
         if scope.live.open:
             return scope.live
         scope = scope.outer
-    if opened:
-        return opened[-1]
+    for live in reversed(opened):
+        if live.open:
+            return live
     raise SandBoxError(NO_SANDBOX)
 
 
@@ -180,8 +181,6 @@ class sandboxes:
 
     def _leave(self) -> Live | None:
         live, self._live = self._live, None
-        if live in opened:
-            opened.remove(live)
         scope = _scope.get()
         while scope is not None and (scope.live is live or not scope.live.open):
             scope = scope.outer
@@ -197,10 +196,10 @@ class sandboxes:
         live = self._open()
         try:
             live.start()
+            return self._entered_with(live)
         except BaseException:
             live.close()
             raise
-        return self._entered_with(live)
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None) -> None:
         live = self._leave()
@@ -221,10 +220,10 @@ class sandboxes:
         live = self._open()
         try:
             await loop.run_in_executor(None, live.start)
+            return self._entered_with(live)
         except BaseException:
             live.close()
             raise
-        return self._entered_with(live)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None

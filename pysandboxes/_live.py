@@ -134,8 +134,6 @@ class Live:
         """
         with self._lock:
             was_open, self.open = self.open, False
-            if self in _context.opened:
-                _context.opened.remove(self)
         if not was_open or self.forked:
             return
         try:
@@ -145,6 +143,9 @@ class Live:
             raise
         finally:
             self._drop(self._made())
+            with self._lock:
+                if self in _context.opened:
+                    _context.opened.remove(self)
         report = self.native.learn_report()
         if report and sys.stderr is not None:
             sys.stderr.write(report if report.endswith("\n") else report + "\n")
@@ -450,4 +451,8 @@ def _forked() -> None:
 
 def _close_all() -> None:
     for live in reversed(_context.opened[:]):
-        live.close()
+        if live.open:
+            live.close()
+        elif not live.forked:  # its end was interrupted
+            live.native.stop(False, 0.0)
+    _context.opened.clear()

@@ -13,6 +13,7 @@ from ._exceptions import SandBoxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 #: Kinds of errors of the engine, which are names of exception classes.
@@ -53,20 +54,19 @@ def ask(function: str, request: dict[str, Any]) -> Any:
 
 
 class Sandbox:
-    """One open sandbox of the engine. ``handle`` is the number that ``_core.call_*`` takes."""
+    """One open sandbox of the engine. ``handle`` is the number that ``_core.call_*`` takes; it comes with a reference, ours."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
-        _core.IncRef(handle)
 
     @classmethod
     def open(cls, spec: dict[str, Any]) -> Sandbox:
         return cls(call("Open", dumps(spec)))
 
-    def __del__(self) -> None:
+    def __del__(self, _free: Callable[[int], None] = _core.DecRef) -> None:  # at the interpreter's end the module is empty
         handle = getattr(self, "handle", None)
         if handle is not None:
-            _core.DecRef(handle)
+            _free(handle)
 
     def method(self, name: str, *args: Any) -> Any:
         return call(f"Sandbox_{name}", self.handle, *args)

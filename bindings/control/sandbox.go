@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -60,6 +61,7 @@ func Open(request string) (*Sandbox, error) {
 func newSandbox(plan *daemon.Plan, pipes *streams, direct bool) *Sandbox {
 	s := &Sandbox{streams: pipes, direct: direct, plan: plan}
 	s.opening, s.giveUp = context.WithCancel(context.Background())
+	runtime.AddCleanup(s, (*streams).CloseWrite, pipes) // opened and let go of: Ctrl-C came before anybody could stop it
 	return s
 }
 

@@ -24,7 +24,7 @@ CALLS = {
     "an async generator": "awaited(consume)",
 }
 
-PROGRAM = """\
+PRELUDE = """\
 import asyncio, dis, functools, os, sys, threading, time, traceback
 sys.path.insert(0, {here!r})
 import pysandboxes, interrupted_targets
@@ -82,7 +82,9 @@ class Interrupt:
         if self.left == 0:
             self.end()
             raise KeyboardInterrupt
+"""
 
+A_CALL = """
 def awaited(function, *args):
     return loop.run_until_complete(function(*args))
 
@@ -133,9 +135,51 @@ print(interrupted)
 """
 
 
+A_BLOCK = """
+from pysandboxes import _context, _live
+
+def block():
+    with sandboxes(sandboxes_config=os.environ["PROFILE"]):
+        assert interrupted_targets.pid() != os.getpid()
+
+def children():
+    return [pid for task in os.listdir("/proc/self/task") for pid in open(f"/proc/self/task/{task}/children").read().split()]
+
+block()
+at = interrupted = 0
+while True:
+    at += 7
+    where = ""
+    interrupt = Interrupt(at)
+    try:
+        interrupt.begin()
+        block()
+    except KeyboardInterrupt as exc:
+        interrupted += 1
+        where = [(f.f_code.co_name, n) for f, n in traceback.walk_tb(exc.__traceback__)][1:-1]
+    finally:
+        interrupt.end()
+    _live._close_all()  # where the very `with` was interrupted, nothing of it is called: what Python does at its end
+    assert _context.opened == [], where
+    end = time.monotonic() + 20
+    while children():
+        assert time.monotonic() < end, where
+    if interrupt.left > 0:
+        break
+print(interrupted)
+"""
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_at_each_place(call: str, program: Callable[..., subprocess.Popen[str]]) -> None:
-    process = program(PROGRAM.format(here=str(HERE), call=CALLS[call]))
+    process = program(PRELUDE.format(here=str(HERE)) + A_CALL.format(call=CALLS[call]))
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert int(out.split()[-1]) > 10
+
+
+def test_a_block(program: Callable[..., subprocess.Popen[str]]) -> None:
+    process = program(PRELUDE.format(here=str(HERE)) + A_BLOCK)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert int(out.split()[-1]) > 10
