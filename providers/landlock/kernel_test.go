@@ -59,14 +59,14 @@ func TestOlderThanLandlock(t *testing.T) {
 	assert.Positive(t, abi, "what is no number bounds nothing")
 }
 
-func TestDatagramsAndDevicesNeedARuleOfTheirOwn(t *testing.T) {
+func TestWhatIsWritableLetsDatagramsAndDevicesBe(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	require.NoError(t, err)
 	defer l.Close()
 	for line, want := range map[string]writable{
-		"expose-rw=" + dir:       {any: true},
+		"expose-rw=" + dir:       {any: true, socket: true},
 		"expose-rw=" + path:      {any: true, socket: true},
 		"expose-ro=" + path:      {},
 		"expose-rw=/dev/null":    {any: true, device: true},

@@ -9,7 +9,7 @@ import (
 // writable is what a policy exposes for writing, by kind: each kind lets the filter pass calls that nobody else needs.
 type writable struct {
 	any    bool
-	socket bool // a rule for the very path of a socket
+	socket bool // a local socket, or a folder to bind one in
 	device bool // a device, or the folder of the pseudo-terminals
 }
 
@@ -31,7 +31,11 @@ func writableOf(pol *policy.Policy) writable {
 			w.device = true
 		case unix.S_IFDIR:
 			var fs unix.Statfs_t
-			w.device = w.device || unix.Statfs(e.Source, &fs) == nil && fs.Type == unix.DEVPTS_SUPER_MAGIC
+			if unix.Statfs(e.Source, &fs) == nil && fs.Type == unix.DEVPTS_SUPER_MAGIC {
+				w.device = true
+			} else {
+				w.socket = true
+			}
 		}
 	}
 	return w

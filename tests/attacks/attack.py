@@ -13,7 +13,8 @@ SHOWN      another one, which ``expose-ro=./shown`` exposes; it holds a file ``p
 PORT       a port of 127.0.0.1 and ::1, TCP and UDP, where somebody listens and no rule says so
 OPEN       another one, which grants may name as ``{open}``
 SOCKET     absolute path of a local stream socket where somebody listens
-ABSTRACT   the same with a name that is no path
+LETTERS    the same of a local datagram socket
+ABSTRACT   as SOCKET with a name that is no path
 VICTIM     the number of a process of the same user, with SECRET_TOKEN=s3cret in its environment
 got(data)  prints ESCAPED if the secret is in data (str, bytes, or what has a str)
 absent(w)  ends the payload: this interpreter lacks what it needs (a module that was not built); the case is skipped

@@ -267,7 +267,6 @@ t.join()
             ("the kernel's cryptography", "38, 5, 0", [97]),
             ("virtual machines", "40, 1, 0", [97, 19]),
             ("the kernel's routes", "16, 3, 0", [97, 93]),
-            ("local datagrams", "1, 2, 0", [97]),
             ("packets", "17, 3, 768", [97, 1]),
             ("raw datagrams", "2, 3, 1", [97, 1]),
             ("several paths", "2, 1, 262", [97, 92, 93]),

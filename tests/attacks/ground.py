@@ -23,7 +23,7 @@ from attack import Attack
 from complete_mode import Place
 
 PRELUDE = """\
-SECRET, HIDDEN, WORK, SHOWN, PORT, OPEN, SOCKET, ABSTRACT, VICTIM = {values}
+SECRET, HIDDEN, WORK, SHOWN, PORT, OPEN, SOCKET, LETTERS, ABSTRACT, VICTIM = {values}
 def got(data):
     text = data.decode('latin-1') if isinstance(data, (bytes, bytearray, memoryview)) else str(data)
     print('ESCAPED' if 's3cret' in text else 'no')
@@ -78,11 +78,12 @@ class Result:
 
 
 class Listeners:
-    """Somebody who listens on two ports, at a path and at an abstract name, and says what arrived where no rule allows it."""
+    """Somebody who listens on two ports, at two paths and at an abstract name, and says what arrived where no rule allows it."""
 
     def __init__(self, folder: Path) -> None:
         self.arrived: list[str] = []
         self.path = str(folder / "listen")
+        self.letters = str(folder / "letters")
         self.abstract = f"psb-{os.getpid()}-{os.urandom(6).hex()}"
         self.sockets: list[tuple[str, socket.socket]] = []
         self.port = self.ports("port")
@@ -92,7 +93,11 @@ class Listeners:
             local.bind(address)
             local.listen(64)
             self.sockets.append((what, local))
-        Path(self.path).chmod(0o777)
+        box = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        box.bind(self.letters)
+        self.sockets.append(("letters", box))
+        for path in (self.path, self.letters):
+            Path(path).chmod(0o777)
         self.stop, stopped = socket.socketpair()
         self.thread = threading.Thread(target=self.accept, args=(stopped,))
         self.thread.start()
@@ -266,7 +271,7 @@ class Ground:
         (place.folder / work).mkdir(parents=True)
         values = (
             *(str(secret), str(secret.parent), work, f"shown/{name}"),
-            *(listeners.port, listeners.open, listeners.path, "\0" + listeners.abstract, victim),
+            *(listeners.port, listeners.open, listeners.path, listeners.letters, "\0" + listeners.abstract, victim),
         )
         prelude = PRELUDE.format(values=values, begun=BEGUN)
         place.file(f"payloads/{name}.py", prelude + textwrap.dedent(attack.code).strip() + "\n")

@@ -21,6 +21,7 @@ import execute_by_subprocess
 import execute_indirect
 import exfiltrate
 import exfiltrate_by_library
+import exfiltrate_local
 import exhaust
 import imports
 import imports_by_library
@@ -70,6 +71,7 @@ FILES = [
     sql,
     exfiltrate,
     exfiltrate_by_library,
+    exfiltrate_local,
     secret,
     signals,
     by_system_call,
