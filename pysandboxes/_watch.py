@@ -13,22 +13,28 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """Sees the first import of a module: lets it be imported as ever, then calls ``then()``."""
+    """Sees the first import of a module: lets it be imported as ever, then calls ``then()``.
+
+    It stays among the finders when it is over: another thread's import may be walking that list, and a finder that leaves it
+    hides the next one from that walk.
+    """
 
     def __init__(self, module: str, then: Callable[[], None]) -> None:
         self._module = module
         self._then = then
         self._busy = False
+        self._over = False
 
     def begin(self) -> None:
-        sys.meta_path.insert(0, self)
+        self._over = False
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
 
     def end(self) -> None:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        self._over = True
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != self._module or self._busy:
+        if name != self._module or self._busy or self._over:
             return None
         self._busy = True
         try:
