@@ -7,6 +7,7 @@ only once the program itself has loaded ``logging``: the sandbox imports nothing
 from __future__ import annotations
 
 import sys
+from _thread import allocate_lock
 
 from ._watch import Watch
 
@@ -45,6 +46,7 @@ class Forwarder:
         self._send = send
         self._level = level
         self._installed = False
+        self._claim = allocate_lock()  # taken by the one thread that installs
         self._watch = Watch("logging", self.install)
 
     def watch(self) -> None:
@@ -58,6 +60,8 @@ class Forwarder:
         logging = sys.modules.get("logging")
         if logging is None or not hasattr(logging, "Handler") or not hasattr(logging, "root"):
             return
+        if getattr(getattr(logging, "__spec__", None), "_initializing", False) or not self._claim.acquire(False):
+            return  # another thread is still loading it, or is at this very place
         self._installed = True
         self._watch.end()
         forwarder = self

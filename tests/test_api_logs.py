@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -65,3 +67,32 @@ def test_a_time_that_no_clock_shows_is_left_out(created: float) -> None:
     finally:
         logger.removeHandler(handler)
     assert [text[-5:] for text in shown] == ["hello"]
+
+
+WHILE_LOADING = """\
+import sys
+from pysandboxes._logs import Forwarder
+
+sent = []
+forwarder = Forwarder(sent.append, 20)
+forwarder.watch()
+
+def line(frame, event, arg):
+    forwarder.install()  # as a call of another thread does, wherever the import has come to
+    return line
+
+def call(frame, event, arg):
+    return line if frame.f_code.co_filename.endswith("logging/__init__.py") else None
+
+sys.settrace(call)
+import logging
+sys.settrace(None)
+print(len(logging.root.handlers), logging.root.level)
+logging.getLogger("a").info("told")
+print([record["msg"] for record in sent])
+"""
+
+
+def test_a_call_while_another_thread_loads_logging() -> None:
+    done = subprocess.run([sys.executable, "-c", WHILE_LOADING], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("1 20\n['told']\n", "")
