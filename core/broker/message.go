@@ -23,7 +23,7 @@ func (s *sending) prepare(r *request) unix.Errno {
 	case s.facts.family == unix.AF_UNIX:
 		e = s.prepareUnix(r)
 	case s.facts.family == unix.AF_NETLINK:
-		e = s.prepareNetlink(r)
+		e = prepareNetlink(r)
 	default:
 		e = unix.EACCES
 	}
@@ -68,21 +68,6 @@ func (s *sending) prepareInet(r *request) unix.Errno {
 		return unix.ECONNREFUSED
 	}
 	return s.b.hearing.add(s.fd, peerOf(s.name))
-}
-
-// netlinkKernel is the address of the kernel (struct sockaddr_nl).
-var netlinkKernel = binary.NativeEndian.AppendUint16(nil, unix.AF_NETLINK)
-
-// prepareNetlink lets messages go to the kernel only, and always with its address: with one the kernel looks at the rights
-// of who made the socket, without one at those of who sends, which is us.
-func (s *sending) prepareNetlink(r *request) unix.Errno {
-	const length = 12
-	to := append(append([]byte(nil), netlinkKernel...), make([]byte, length-len(netlinkKernel))...)
-	if r.name != nil && (len(r.name) < length || string(r.name[:length]) != string(to)) || len(r.control) > 0 {
-		return unix.EPERM
-	}
-	s.name = to
-	return 0
 }
 
 func (s *sending) prepareUnix(r *request) unix.Errno {

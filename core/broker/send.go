@@ -258,6 +258,9 @@ func (s *sending) message(r *request) unix.Errno {
 		if e != 0 {
 			return e
 		}
+		if s.facts.family == unix.AF_NETLINK && !questionsOnly(data) {
+			return unix.EPERM
+		}
 		m := message{name: s.name, data: data}
 		if s.sent == 0 {
 			m.control = s.control

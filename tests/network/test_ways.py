@@ -132,6 +132,7 @@ def test_names_are_unique_and_enough() -> None:
 
 MEANINGS = [
     *("means_names", "means_options", "means_refused", "means_mistakes", "means_stream", "means_copies", "means_epoll"),
+    "means_netlink",
     *(
         "means_happy_eyeballs",
         "means_hole",

@@ -1,6 +1,7 @@
 /* Ways beside the socket calls: other families and protocols, rings, namespaces, other processes' descriptors. */
 
 #include <linux/io_uring.h>
+#include <linux/rtnetlink.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -51,6 +52,80 @@ int every_other_netlink(const struct ground *g) {
     return 0;
   }
   return EACCES;
+}
+
+/* Changes the loopback device, to what it is: who may, could as well change the machine's routes. By each call that has the
+ * kernel's address, or none. */
+static int netlink(int type, int how, const char *body, size_t size) {
+  struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+  struct { struct nlmsghdr head; char body[64]; } ask = {.head = {.nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK, .nlmsg_len = NLMSG_LENGTH(size)}};
+  struct { struct nlmsghdr head; int error; char rest[8192]; } answer = {.error = -ENODATA};
+  struct iovec data = {&ask, ask.head.nlmsg_len};
+  struct mmsghdr many = {.msg_hdr = {.msg_name = how & 1 ? &kernel : NULL, .msg_namelen = how & 1 ? sizeof kernel : 0, .msg_iov = &data, .msg_iovlen = 1}};
+  int fd = made(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), sent;
+  if (fd < 0) return errno;
+  memcpy(ask.body, body, size);
+  if (how < 2) sent = sendto(fd, &ask, data.iov_len, 0, many.msg_hdr.msg_name, many.msg_hdr.msg_namelen);
+  else if (how < 4) sent = sendmsg(fd, &many.msg_hdr, 0);
+  else sent = sendmmsg(fd, &many, 1, 0);
+  int error = sent < 0 ? errno : 0;
+  ssize_t got = error ? 0 : recv(fd, &answer, sizeof answer, 0);
+  close(fd);
+  if (got < 0) return errno;
+  if (type == RTM_GETLINK) return error ? error : answer.head.nlmsg_type == RTM_NEWLINK ? 0 : ENODATA;
+  return error ? error : -answer.error;
+}
+
+static int link_changed(int how) {
+  struct ifinfomsg lo = {.ifi_index = 1};
+  return netlink(RTM_SETLINK, how, (char *)&lo, sizeof lo);
+}
+
+int netlink_change(const struct ground *g) { return (void)g, link_changed(1); }
+int netlink_change_without_address(const struct ground *g) { return (void)g, link_changed(0); }
+int netlink_change_by_sendmsg(const struct ground *g) { return (void)g, link_changed(3); }
+int netlink_change_by_sendmsg_without_address(const struct ground *g) { return (void)g, link_changed(2); }
+int netlink_change_by_sendmmsg(const struct ground *g) { return (void)g, link_changed(5); }
+
+/* A change behind a question, in one datagram. */
+int netlink_change_behind_a_question(const struct ground *g) {
+  (void)g;
+  struct { struct ifinfomsg lo; struct nlmsghdr head; struct ifinfomsg change; } two = {
+    {.ifi_index = 1}, {.nlmsg_type = RTM_SETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK, .nlmsg_len = NLMSG_LENGTH(sizeof two.change)}, {.ifi_index = 1}};
+  struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+  struct { struct nlmsghdr head; char body[sizeof two]; } ask = {.head = {.nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST, .nlmsg_len = NLMSG_LENGTH(sizeof two.lo)}};
+  struct { struct nlmsghdr head; int error; char rest[8192]; } answer;
+  memcpy(ask.body, &two, sizeof two);
+  int fd = made(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+  if (fd < 0) return errno;
+  if (sendto(fd, &ask, sizeof ask, 0, (void *)&kernel, sizeof kernel) < 0) return errno;
+  while (recv(fd, &answer, sizeof answer, 0) > 0)
+    if (answer.head.nlmsg_type == NLMSG_ERROR) return close(fd), -answer.error;
+  return close(fd), ENODATA;
+}
+
+/* What the C library asks before it orders addresses. */
+int means_netlink(const struct ground *g) {
+  struct ifinfomsg lo = {.ifi_index = 1};
+  (void)g;
+  for (int how = 0; how < 6; how++) dprintf(1, "asked %d: %s\n", how, strerror(netlink(RTM_GETLINK, how, (char *)&lo, sizeof lo)));
+  return 0;
+}
+
+/* A pair of sockets of a family that is not on the list: of TIPC they reach whoever is in the cluster. */
+int socketpair_of_another_family(const struct ground *g) {
+  (void)g;
+  int ends[2];
+  for (int family = 0; family < 48; family++) {
+    if (family == AF_UNIX) continue;
+    for (int type = 1; type < 11; type++) {
+      if (socketpair(family, type, 0, ends) < 0) continue;
+      dprintf(1, "family %d, type %d\n", family, type);
+      close(ends[0]), close(ends[1]);
+      return 0;
+    }
+  }
+  return ABSENT;
 }
 
 /* The numbers of a socket call are ints: what stands above them does not count. */
