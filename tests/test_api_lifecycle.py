@@ -14,7 +14,7 @@ import api_targets
 import pytest
 
 import pysandboxes
-from pysandboxes import ConfigSyntaxError, SandBoxError, SandBoxProtocolError, sandboxes
+from pysandboxes import ConfigSyntaxError, SandBoxError, SandBoxProtocolError, _core, sandboxes
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +25,8 @@ def no_sandbox_before_or_after() -> Any:
 
 
 def test_after_the_block_nothing_runs(profile: Path) -> None:
+    gc.collect()
+    before = _core.NumHandles()  # an earlier test's failure may hold its sandbox
     with sandboxes(sandboxes_config=profile) as handle:
         pid = handle.pid
         assert api_targets.where()[1] == pid
@@ -40,7 +42,7 @@ def test_after_the_block_nothing_runs(profile: Path) -> None:
     assert pysandboxes.is_in_sandbox() is False
     del handle
     gc.collect()
-    assert pysandboxes._core.NumHandles() == 0, "and the engine keeps nothing of it"
+    assert _core.NumHandles() <= before, "and the engine keeps nothing of it"
 
 
 def descriptors() -> int:
