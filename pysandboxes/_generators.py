@@ -96,9 +96,11 @@ class Table:
             "send": lambda number, value: self.step(number, "send", value),
             "throw": lambda number, value: self.step(number, "throw", value),
             "close": self.close,
+            "drop": self.close,
             "asend": lambda number, value: self.astep(number, "asend", value),
             "athrow": lambda number, value: self.astep(number, "athrow", value),
             "aclose": self.aclose,
+            "adrop": self.aclose,
         }
 
     def _get(self, number: int) -> Any:
@@ -131,9 +133,10 @@ def remote_generator(start: Callable[[], int], step: Step) -> Generator[Any, Any
         raise
     except BaseException:
         finished = True
-        # An exception of the real one has ended it. One of ours (a signal's, in a step or between two) has not.
+        # An exception of the real one has ended it. One of ours (a signal's, in a step or between two) has not; who was
+        # interrupted does not wait for long.
         try:
-            step("close", (number,))
+            step("drop", (number,))
         except Exception:  # what has happened already is told
             pass
         raise
@@ -165,7 +168,7 @@ async def remote_async_generator(start: Callable[[], Awaitable[int]], step: Asyn
     except BaseException:
         finished = True
         try:
-            await step("aclose", (number,))
+            await step("adrop", (number,))
         except Exception:
             pass
         raise

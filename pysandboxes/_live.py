@@ -238,9 +238,11 @@ class Live:
             return number
 
         def step(operation: str, arguments: tuple[Any, ...]) -> Any:
-            if operation == "close" and not self._lives(made):
+            if operation in ("close", "drop") and not self._lives(made):
                 return None  # it has ended with its interpreter; none is started to close it
             payload = payload_of(INTERNAL, operation, arguments, {})
+            if operation == "drop":
+                return perform(self.handle, payload, target.name, HURRIED_TIMEOUT).outcome()
             return self._perform(payload, target.name, target.timeout, False).outcome()
 
         return remote_generator(start, step)
@@ -255,9 +257,13 @@ class Live:
             return number
 
         async def step(operation: str, arguments: tuple[Any, ...]) -> Any:
-            if operation == "aclose" and not self._lives(made):
+            if operation in ("aclose", "adrop") and not self._lives(made):
                 return None
             payload = payload_of(INTERNAL, operation, arguments, {})
+            if operation == "adrop":
+                import asyncio
+
+                return (await self._pump(asyncio.get_running_loop()).perform(payload, target.name, HURRIED_TIMEOUT)).outcome()
             return (await self._aperform(payload, target.name, target.timeout, False)).outcome()
 
         return remote_async_generator(start, step)

@@ -72,3 +72,22 @@ async def sleep_async(seconds: float) -> float:
 
     await asyncio.sleep(seconds)
     return seconds
+
+
+@sandbox
+def hold() -> Iterator[int]:
+    """No other thread of the sandbox runs after the first value: a regular expression gives nobody a turn."""
+    import re
+
+    yield 1
+    re.match(r"(a+)+$", "a" * 40 + "b")
+    yield 2
+
+
+@sandbox
+async def hold_async() -> AsyncIterator[int]:
+    import re
+
+    yield 1
+    re.match(r"(a+)+$", "a" * 40 + "b")
+    yield 2

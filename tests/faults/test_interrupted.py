@@ -183,3 +183,36 @@ def test_a_block(program: Callable[..., subprocess.Popen[str]]) -> None:
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert int(out.split()[-1]) > 10
+
+
+HELD = """
+import asyncio, os, signal, sys, threading, time
+sys.path.insert(0, {here!r})
+import interrupted_targets
+from pysandboxes import sandboxes
+
+def steps():
+    for _ in interrupted_targets.hold():
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+async def steps_async():
+    async for _ in interrupted_targets.hold_async():
+        asyncio.get_running_loop().call_later(0.2, asyncio.current_task().cancel)
+
+with sandboxes(sandboxes_config=os.environ["PROFILE"], graceful_shutdown=False):
+    began = time.monotonic()
+    try:
+        {steps}
+    except (KeyboardInterrupt, asyncio.CancelledError) as exc:
+        print(type(exc).__name__, time.monotonic() - began < 10)
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "raised"), [("steps()", "KeyboardInterrupt"), ("asyncio.run(steps_async())", "CancelledError")]
+)
+def test_a_generator_that_cannot_be_closed(steps: str, raised: str, program: Callable[..., subprocess.Popen[str]]) -> None:
+    """Its sandbox does not come to it; who was interrupted goes on all the same."""
+    process = program(HELD.format(here=str(HERE), steps=steps))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, f"{raised} True\n"), err
