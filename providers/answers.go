@@ -76,8 +76,8 @@ func serveNames(r *resolver.Resolver, sockets []int) error {
 func lookUpServers() []netip.AddrPort {
 	const port = 53
 	var out []netip.AddrPort
-	for _, a := range nameServers(resolvConf) {
-		out = append(out, netip.AddrPortFrom(netip.MustParseAddr(a), port))
+	for _, a := range resolver.ReadSystem().Inside() {
+		out = append(out, netip.AddrPortFrom(a, port))
 	}
 	return out
 }

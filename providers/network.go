@@ -1,17 +1,17 @@
 package providers
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/broker"
+	"github.com/pysandboxes/pysandboxes/core/resolver"
 	"github.com/pysandboxes/pysandboxes/providers/contract"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
@@ -26,21 +26,22 @@ func NetworkOf(word string) (Network, error) {
 	return "", fmt.Errorf("PYSANDBOXES_NETWORK=%s: there are %s and %s", word, Walled, Unwalled)
 }
 
-// resolvConf is where programs find their name servers (resolv.conf(5)).
-const resolvConf = "/etc/resolv.conf"
-
-// maxServers is how many of them the C library asks (MAXNS).
-const maxServers = 3
-
 // networkPlan describes a network namespace in which programs find the addresses that they find on the host.
 func networkPlan() *plan.Network {
+	// Addresses of documentation (RFC 5737, 3849); nothing is sent.
 	n := &plan.Network{
-		Source:  sourceOf(netip.AddrFrom4([4]byte{192, 0, 2, 1})), // of documentation, RFC 5737; nothing is sent
-		Servers: nameServers(resolvConf),
+		Source:  sourceOf(netip.AddrFrom4([4]byte{192, 0, 2, 1})),
+		Source6: sourceOf(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})),
 		Cookie:  networkCookie(),
 	}
 	if n.Source == "" {
 		n.Source = "192.0.2.1" // a host without a network: any address that is nobody's
+	}
+	if n.Source6 == "" {
+		n.Source6 = someAddress6()
+	}
+	for _, a := range resolver.ReadSystem().Inside() {
+		n.Servers = append(n.Servers, a.String())
 	}
 	for _, a := range append([]string{n.Source, n.Source6}, n.Servers...) {
 		if a != "" && !netip.MustParseAddr(a).IsLoopback() {
@@ -48,6 +49,21 @@ func networkPlan() *plan.Network {
 		}
 	}
 	return n
+}
+
+// someAddress6 is one of this host's IPv6 addresses, "" where it has none but those of its links: a host may know the way to
+// some networks and not to all.
+func someAddress6() string {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is6() && p.Addr().IsGlobalUnicast() {
+			return p.Addr().String()
+		}
+	}
+	return ""
 }
 
 // sourceOf is the address that packets of this host to another bear, "" where there is no way to it.
@@ -81,29 +97,6 @@ func sourceOf(to netip.Addr) string {
 		return ""
 	}
 	return a.String()
-}
-
-// nameServers reads the addresses of resolv.conf that can exist inside, 127.0.0.1 where it names none (resolv.conf(5)).
-func nameServers(path string) []string {
-	var out []string
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan() && len(out) < maxServers; {
-			fields := strings.Fields(lines.Text())
-			if len(fields) < 2 || fields[0] != "nameserver" {
-				continue
-			}
-			a, err := netip.ParseAddr(fields[1])
-			if err == nil && a.Zone() == "" && !a.IsMulticast() && !a.IsUnspecified() && !a.IsLinkLocalUnicast() {
-				out = append(out, a.Unmap().String())
-			}
-		}
-	}
-	if len(out) == 0 {
-		out = []string{"127.0.0.1"}
-	}
-	return out
 }
 
 // networkCookie is the kernel's number of this process's network namespace, 0 where it tells none.

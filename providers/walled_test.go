@@ -90,15 +90,15 @@ func hostNetwork() error {
 		return err
 	}
 	defer link.Close()
-	if err := link.Up(rtnl.Loopback); err != nil {
+	if err := link.Up(); err != nil {
 		return err
 	}
 	for _, a := range []string{outside4, outside6, "192.0.2.9"} {
-		if err := link.Address(netip.MustParseAddr(a)); err != nil {
+		if err := link.Address(netip.MustParseAddr(a), true); err != nil {
 			return err
 		}
 	}
-	if err := link.Outward(rtnl.Loopback, netip.MustParseAddr("192.0.2.9")); err != nil {
+	if err := link.Outward(netip.MustParseAddr("192.0.2.9")); err != nil {
 		return err
 	}
 	if os.Getenv(hostVariable) == "0" {

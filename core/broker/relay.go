@@ -114,8 +114,11 @@ func (r *relay) take(p packet) {
 		_ = r.door.send(p.from.Addr(), unreachable(p.flow, unreachablePort, p.whole))
 		return
 	}
-	s := r.stream(p.flow, to, answers)
-	if s == nil {
+	s, err := r.stream(p.flow, to, answers)
+	if err != nil {
+		if told(err) { // no way there: the sender learns it as it would
+			_ = r.door.send(p.from.Addr(), unreachable(p.flow, codeOf(err), p.whole))
+		}
 		return
 	}
 	s.touch(p.whole)
@@ -145,28 +148,28 @@ func (r *relay) allows(to netip.AddrPort) bool {
 	return d.Allow
 }
 
-// stream finds the host's side of a flow, or makes it; nil where that fails, which loses a datagram as networks do.
-func (r *relay) stream(f flow, to netip.AddrPort, answers flow) *stream {
+// stream finds the host's side of a flow, or makes it. Where that fails, a datagram is lost, as networks do.
+func (r *relay) stream(f flow, to netip.AddrPort, answers flow) (*stream, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.streams[f]; s != nil {
-		return s
+		return s, nil
 	}
 	if r.closed {
-		return nil
+		return nil, net.ErrClosed
 	}
 	if len(r.streams) >= maxStreams {
 		r.evict()
 	}
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	s := &stream{conn: conn, answers: answers}
 	r.streams[f] = s
 	r.running.Add(1)
 	go r.inward(f, s)
-	return s
+	return s, nil
 }
 
 // evict ends the stream that would end first.
@@ -230,16 +233,21 @@ func (r *relay) inward(f flow, s *stream) {
 
 // refused tells the sender what the network said of its datagrams.
 func (r *relay) refused(f flow, s *stream, err error) {
-	code := uint8(unreachablePort)
-	if errors.Is(err, unix.EHOSTUNREACH) {
-		code = unreachableHost
-	} else if errors.Is(err, unix.ENETUNREACH) {
-		code = unreachableNet
-	}
 	s.mu.Lock()
 	original := append([]byte(nil), s.last...)
 	s.mu.Unlock()
-	_ = r.door.send(f.from.Addr(), unreachable(f, code, original))
+	_ = r.door.send(f.from.Addr(), unreachable(f, codeOf(err), original))
+}
+
+// codeOf is ICMP's word for an error of the network.
+func codeOf(err error) uint8 {
+	switch {
+	case errors.Is(err, unix.EHOSTUNREACH):
+		return unreachableHost
+	case errors.Is(err, unix.ENETUNREACH):
+		return unreachableNet
+	}
+	return unreachablePort
 }
 
 // told tells an error that the network sent back.

@@ -355,6 +355,17 @@ func TestReadingResolvConf(t *testing.T) {
 		parseSystem("nameserver 10.0.0.2\nnameserver fe80::1%eth0\nsearch a.b", "me").String())
 }
 
+func TestServersInANetworkOfItsOwn(t *testing.T) {
+	for text, want := range map[string]string{
+		"nameserver 10.0.0.2\nnameserver ::ffff:10.0.0.3\nnameserver 2001:db8::53\n": "[10.0.0.2 10.0.0.3 2001:db8::53]",
+		"nameserver fe80::1%eth0\nnameserver fe80::2\nnameserver 10.0.0.2\n":         "[10.0.0.2]",
+		"nameserver 224.0.0.1\nnameserver 0.0.0.0\nnameserver ::\n":                  "[127.0.0.1]",
+		"": "[127.0.0.1]",
+	} {
+		assert.Equal(t, want, fmt.Sprint(parseSystem(text, "me").Inside()), text)
+	}
+}
+
 // What a decision costs on the way of a look-up, beside what it costs to connect (policy.BenchmarkLive).
 func BenchmarkAnswer(b *testing.B) {
 	for name, host := range map[string]string{"allowed": "api.example.com", "refused": "evil.example.org"} {

@@ -82,6 +82,24 @@ func (s System) String() string {
 	return text
 }
 
+// Inside are the servers' addresses as far as they can exist in a network of a sandbox's own, the one on this machine where
+// none does: not one that belongs to an interface.
+func (s System) Inside() []netip.Addr {
+	var out []netip.Addr
+	for _, at := range s.Servers {
+		a := at.Addr()
+		if a.Zone() == "" && !a.IsMulticast() && !a.IsUnspecified() && !a.IsLinkLocalUnicast() {
+			out = append(out, a.Unmap())
+		}
+	}
+	if len(out) == 0 {
+		out = []netip.Addr{loopback}
+	}
+	return out
+}
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 // The machine's, which is the sandbox's too.
 const resolvConf = "/etc/resolv.conf"
 
@@ -113,7 +131,7 @@ func parseSystem(text, hostname string) System {
 		}
 	}
 	if len(s.Servers) == 0 {
-		s.Servers = []netip.AddrPort{netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 53)}
+		s.Servers = []netip.AddrPort{netip.AddrPortFrom(loopback, 53)}
 	}
 	if _, domain, found := strings.Cut(hostname, "."); !said && found {
 		s.Search = []string{domain}

@@ -72,11 +72,11 @@ func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
 		return nil, err
 	}
 	defer link.Close()
-	if err := link.Up(rtnl.Loopback); err != nil {
+	if err := link.Up(); err != nil {
 		return nil, fmt.Errorf("switch the loopback device on: %w", err)
 	}
-	for _, a := range own {
-		if err := link.Address(a); err != nil {
+	for i, a := range own {
+		if err := link.Address(a, n.Addresses[i] == n.Source6); err != nil {
 			if a.Is6() {
 				notes = append(notes, fmt.Sprintf("the sandbox's own network has no IPv6: %v", err))
 				continue
@@ -88,26 +88,20 @@ func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := link.Outward(rtnl.Loopback, source); err != nil {
+	if err := link.Outward(source); err != nil {
 		return nil, fmt.Errorf("route to the supervisor: %w", err)
 	}
-	if err := link.Route(rtnl.Loopback, plan.StandIns, netip.AddrFrom4([4]byte{127, 0, 0, 1})); err != nil {
+	if err := link.Route(plan.StandIns, netip.AddrFrom4([4]byte{127, 0, 0, 1})); err != nil {
 		return nil, fmt.Errorf("route to services of the host: %w", err)
 	}
-	if n.Source6 == "" {
-		return notes, nil
+	if n.Source6 != "" {
+		if err := rtnl.Everywhere6(); err != nil {
+			notes = append(notes, fmt.Sprintf("datagrams over IPv6 do not leave the sandbox: %v", err))
+		}
 	}
-	// The loopback device takes no IPv6 packets for addresses that are not its own.
-	source, err = netip.ParseAddr(n.Source6)
-	if err != nil {
-		return nil, err
-	}
-	index, err := link.Pair("out0", "out1")
-	if err == nil {
-		err = link.Outward(uint32(index), source)
-	}
-	if err != nil {
-		notes = append(notes, fmt.Sprintf("datagrams over IPv6 do not leave the sandbox: %v", err))
+	// Else what is sent as one piece for the device to cut up (UDP_SEGMENT) is seen as one.
+	if err := rtnl.SwitchOff("lo", "tx-udp-segmentation"); err != nil {
+		notes = append(notes, fmt.Sprintf("datagrams that the kernel would cut up (UDP_SEGMENT) leave the sandbox as one: %v", err))
 	}
 	return notes, nil
 }

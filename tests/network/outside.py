@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 #: host, another, by IPv6; whether they are far. The far ones are addresses for documentation (RFC 5737, 3849).
 HOSTS = {False: ("127.0.0.1", "127.0.0.2", "::1"), True: ("203.0.113.1", "203.0.113.2", "2001:db8:5::1")}
+#: And what the machine has besides, nearer to other machines: packets to them come from it.
+OWN6 = "2001:db8::77"
 GROUP = "239.255.77.77"
 BROADCAST = "127.255.255.255"
 
@@ -65,7 +67,7 @@ def _new_network(hosts: tuple[str, ...]) -> int:
                 fcntl.ioctl(four, 0x8916, address)  # SIOCSIFADDR
     if SIX:
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as six:
-            for host in hosts:
+            for host in (*hosts, OWN6):
                 if ":" in host:
                     fcntl.ioctl(six, 0x8916, struct.pack("16sIi", socket.inet_pton(socket.AF_INET6, host), 128, 1))
                     for _ in range(500):  # the kernel takes its time until it is there
@@ -73,10 +75,10 @@ def _new_network(hosts: tuple[str, ...]) -> int:
                             probe.bind((host, 0))
                             break
                         time.sleep(0.01)
-            # in6_rtmsg (linux/ipv6_route.h): everything by lo, as a machine with IPv6 has a way everywhere
-            fcntl.ioctl(
-                six, 0x890B, struct.pack("16s16s16sIHHIqIi", bytes(16), bytes(16), bytes(16), 0, 0, 0, 1, 0, 1, 1)
-            )  # SIOCADDRT
+            # in6_rtmsg (linux/ipv6_route.h): everything by lo, as a machine with IPv6 has a way everywhere; by a route that
+            # is local, since others do not lead there, and of packets that are to go on
+            everywhere = (bytes(16), bytes(16), bytes(16), 1, 0, 0, 1, 0, 0x80000001, 1)
+            fcntl.ioctl(six, 0x890B, struct.pack("16s16s16sIHHIqIi", *everywhere))  # SIOCADDRT
     return 0
 
 

@@ -106,7 +106,9 @@ WAYS = [
     udp("udp_granted_then_connect_elsewhere"),
     udp("udp_unspec_then_sendto", twin="udp_sendto"),
     udp("udp_corked", twin="udp_sendto"),
-    udp("udp_segmented", twin="udp_sendto"),
+    udp("udp_segmented"),
+    udp("udp_in_segments"),
+    udp("udp_in_segments_v6"),
     udp("udp_broadcast", twin="udp_sendto"),
     udp("udp_multicast", twin="udp_sendto"),
     udp("udp_bound_to_a_device"),
@@ -204,12 +206,3 @@ WAYS = [
     udp("spawned", grants=PROCESSES),
 ]
 BY_NAME = {way.name: way for way in WAYS}
-
-
-def lacking(way: Way, mode: str | None, far: bool) -> str:
-    """Why a twin does not work although a rule allows it; "" where it has to."""
-    if mode != "walled" or not way.datagrams:
-        return ""
-    if far and way.name in ("udp_sendto_v6", "udp_sendmsg_v6", "udp_connect_write"):
-        return "datagrams over IPv6 do not leave the sandbox's network"
-    return ""

@@ -93,83 +93,73 @@ func (n *Socket) do(kind, flags uint16, body []byte, attributes ...attribute) er
 // Loopback is the number of lo in every network namespace.
 const Loopback = 1
 
-// Up switches a device on.
-func (n *Socket) Up(index int32) error {
-	link := unix.IfInfomsg{Index: index, Flags: unix.IFF_UP, Change: unix.IFF_UP}
-	return n.do(unix.RTM_NEWLINK, 0, structure(&link))
+// largest is the size of the largest packet that there is, one of IPv6. The loopback device's own is a little less.
+const largest = 40 + 0xffff
+
+// Up switches the loopback device on, for packets of every size: pieces of larger ones would not be told from other packets.
+func (n *Socket) Up() error {
+	link := unix.IfInfomsg{Index: Loopback, Flags: unix.IFF_UP, Change: unix.IFF_UP}
+	return n.do(unix.RTM_NEWLINK, 0, structure(&link), attribute{unix.IFLA_MTU, number32(largest)})
 }
 
-// Address puts one address on the loopback device, for itself alone. One that is there already is no error.
-func (n *Socket) Address(a netip.Addr) error {
+// Address puts one address on the loopback device, for itself alone. One that is there already is no error. One of IPv6 that
+// is no source is never what a packet comes from by itself; for IPv4 the routes say that.
+func (n *Socket) Address(a netip.Addr, source bool) error {
 	header := unix.IfAddrmsg{Family: unix.AF_INET, Prefixlen: uint8(a.BitLen()), Index: Loopback}
+	attributes := []attribute{{unix.IFA_LOCAL, a.AsSlice()}, {unix.IFA_ADDRESS, a.AsSlice()}}
 	if a.Is6() {
 		header.Family, header.Flags = unix.AF_INET6, unix.IFA_F_NODAD
+		if !source {
+			const forever = ^uint32(0)
+			life := [4]uint32{0, forever} // struct ifa_cacheinfo: preferred, valid
+			attributes = append(attributes, attribute{unix.IFA_CACHEINFO, structure(&life)})
+		}
 	}
-	err := n.do(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL, structure(&header),
-		attribute{unix.IFA_LOCAL, a.AsSlice()}, attribute{unix.IFA_ADDRESS, a.AsSlice()})
+	err := n.do(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL, structure(&header), attributes...)
 	if err == unix.EEXIST {
 		return nil
 	}
 	return err
 }
 
-// Outward sends everything that is not local to a device.
-func (n *Socket) Outward(index uint32, source netip.Addr) error {
-	return n.Route(index, netip.PrefixFrom(netip.IPv6Unspecified(), 0), source)
+// Outward sends everything of IPv4 that is not local to the loopback device, from an address.
+func (n *Socket) Outward(source netip.Addr) error {
+	return n.Route(netip.PrefixFrom(netip.IPv4Unspecified(), 0), source)
 }
 
-// Route sends a network to a device, from an address. The family is the address's; a prefix of no bits is everything.
-func (n *Socket) Route(index uint32, to netip.Prefix, source netip.Addr) error {
+// Route sends a network of IPv4 to the loopback device.
+func (n *Socket) Route(to netip.Prefix, source netip.Addr) error {
 	route := unix.RtMsg{Family: unix.AF_INET, Dst_len: uint8(to.Bits()), Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC,
 		Scope: unix.RT_SCOPE_LINK, Type: unix.RTN_UNICAST}
-	if source.Is6() {
-		route.Family, route.Scope = unix.AF_INET6, unix.RT_SCOPE_UNIVERSE
-	}
-	attributes := []attribute{{unix.RTA_OIF, number32(index)}, {unix.RTA_PREFSRC, source.AsSlice()}}
+	attributes := []attribute{{unix.RTA_OIF, number32(Loopback)}, {unix.RTA_PREFSRC, source.AsSlice()}}
 	if to.Bits() > 0 {
 		attributes = append(attributes, attribute{unix.RTA_DST, to.Addr().AsSlice()})
 	}
 	return n.do(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, structure(&route), attributes...)
 }
 
-// Pair makes a pair of connected devices without address resolution and gives the number of the first.
-func (n *Socket) Pair(first, second string) (int32, error) {
-	const infoKind, infoData, vethPeer = 1, 2, 1 // linux/if_link.h, linux/veth.h
-	name := func(s string) attribute { return attribute{unix.IFLA_IFNAME, append([]byte(s), 0)} }
-	link := unix.IfInfomsg{Flags: unix.IFF_UP | unix.IFF_NOARP, Change: unix.IFF_UP | unix.IFF_NOARP}
-	peer := append(append([]byte(nil), structure(&link)...), encode(name(second))...)
-	info := encode(attribute{infoKind, []byte("veth")}, attribute{infoData, encode(attribute{vethPeer, peer})})
-	err := n.do(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, structure(&link), name(first), attribute{unix.IFLA_LINKINFO, info})
+// Everywhere6 has the loopback device take IPv6 packets for all addresses that are not its own, and drop them behind it, as
+// it does those of IPv4 by [Socket.Outward]. By netlink such a route becomes one that refuses (fib6_is_reject in
+// net/ipv6/route.c), unless it is a local one, whose packets reach whoever listens here. The older request tells the two
+// parts of that apart: a route that may lead to the loopback device, and packets that are to be forwarded, which nobody does.
+func Everywhere6() error {
+	const up, local = 0x1, 0x80000000 // RTF_UP, RTF_LOCAL
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, err
-	}
-	index, err := n.index(first)
-	if err != nil {
-		return 0, err
-	}
-	other, err := n.index(second)
-	if err == nil {
-		err = n.Up(other)
-	}
-	if err == nil {
-		err = n.Up(index)
-	}
-	return index, err
-}
-
-// index asks for the number of a device by its name (netdevice(7)).
-func (n *Socket) index(name string) (int32, error) {
-	request, err := unix.NewIfreq(name)
-	if err != nil {
-		return 0, err
-	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
+		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, request); err != nil {
-		return 0, err
+	route := struct { // in6_rtmsg (linux/ipv6_route.h)
+		to, from, by   [16]byte
+		kind           uint32
+		length, origin uint16
+		metric         uint32
+		info           uint64
+		flags          uint32
+		index          int32
+	}{kind: unix.RTN_UNICAST, metric: 1, flags: up | local, index: Loopback}
+	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCADDRT, uintptr(unsafe.Pointer(&route))); e != 0 {
+		return e
 	}
-	return int32(request.Uint32()), nil
+	return nil
 }

@@ -181,6 +181,28 @@ int udp_segmented(const struct ground *g) {
   return sent(fd, 0, &a, sizeof a, g);
 }
 
+/* Cut into datagrams of the token each, by the kernel. */
+static int cut(int family, const void *address, socklen_t length, const struct ground *g) {
+  char data[512] = "";
+  int fd = made(family, SOCK_DGRAM, 0), size = strlen(g->token);
+  if (fd < 0) return errno;
+  for (int i = 0; i < 4; i++) strcat(data, g->token);
+  if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size) < 0) return errno;
+  int error = sendto(fd, data, strlen(data), 0, address, length) < 0 ? errno : 0;
+  close(fd);
+  return error;
+}
+
+int udp_in_segments(const struct ground *g) {
+  struct sockaddr_in a = v4(g->host, g->port);
+  return cut(AF_INET, &a, sizeof a, g);
+}
+
+int udp_in_segments_v6(const struct ground *g) {
+  struct sockaddr_in6 a = v6(g->host6, g->port);
+  return cut(AF_INET6, &a, sizeof a, g);
+}
+
 int udp_broadcast(const struct ground *g) {
   struct sockaddr_in a = v4("127.255.255.255", g->port);
   int fd = made(AF_INET, SOCK_DGRAM, 0);

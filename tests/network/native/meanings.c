@@ -1,6 +1,7 @@
 /* What socket calls mean: each function prints what it sees, and has to see the same in a sandbox as bare. All of it is
  * allowed by rule. Numbers that are chance (ports of one's own, times) are not printed. */
 
+#include <netinet/udp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -328,24 +329,49 @@ int means_datagram_to_nobody(const struct ground *g) {
   return 0;
 }
 
-/* Small and large ones, and one send that is cut into several. */
-int means_datagram_sizes(const struct ground *g) {
-  static char sent[65507], got[65536];
-  struct sockaddr_in a = v4(g->host, g->port);
-  const int sizes[] = {1, 1472, 9000, 40000, 65507};
-  int fd = made(AF_INET, SOCK_DGRAM, 0), large = 1 << 20;
+/* Small and large ones, and sends that are cut into several; what comes back may be put together again. */
+static void sized(int family, const void *address, socklen_t length) {
+  static char sent[65528], got[65536];
+  const int sizes[] = {1, 1472, 9000, 40000, 65507, 65528};
+  int fd = made(family, SOCK_DGRAM, 0), large = 1 << 20, size = 100;
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &large, sizeof large);
   memset(sent, '?', sizeof sent);
   for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    ssize_t n = sendto(fd, sent, sizes[i], 0, (void *)&a, sizeof a);
+    ssize_t n = sendto(fd, sent, sizes[i], 0, address, length);
     SAY("%d: sent %zd", sizes[i], n);
-    SAY(", back %zd\n", recv(fd, got, sizeof got, 0));
+    if (n >= 0) SAY(", back %zd", recv(fd, got, sizeof got, 0));
+    SAY("\n");
   }
-  setsockopt(fd, IPPROTO_UDP, 103 /* UDP_SEGMENT */, &(int){100}, 4);
-  SAY("in parts %zd", sendto(fd, sent, 250, 0, (void *)&a, sizeof a));
-  for (int i = 0; i < 3; i++) SAY(", back %zd", recv(fd, got, sizeof got, 0));
-  SAY("\n");
+  union {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(sizeof(uint16_t))];
+  } control = {.head = {.cmsg_level = IPPROTO_UDP, .cmsg_type = UDP_SEGMENT, .cmsg_len = CMSG_LEN(sizeof(uint16_t))}};
+  memcpy(CMSG_DATA(&control.head), &(uint16_t){1200}, sizeof(uint16_t));
+  struct iovec data = {sent, 12500};
+  struct msghdr message = {.msg_name = (void *)address, .msg_namelen = length, .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  SAY("in parts %zd", sendmsg(fd, &message, 0));
+  for (int i = 0; i < 11; i++) SAY(", back %zd", recv(fd, got, sizeof got, 0));
+  setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size);
+  SAY("\ntaken together %s", named(setsockopt(fd, IPPROTO_UDP, UDP_GRO, &(int){1}, sizeof(int))));
+  SAY(", in parts %zd", sendto(fd, sent, 250, 0, address, length));
+  for (int left = 250; left > 0;) {
+    ssize_t n = recv(fd, got, sizeof got, 0);
+    if (n <= 0) break;
+    SAY("%s", (left -= n) ? "" : ", all back");
+  }
+  SAY("\nof nothing %s\n", named(sendto(fd, sent, 0, 0, address, length)));
   close(fd);
+}
+
+int means_datagram_sizes(const struct ground *g) {
+  struct sockaddr_in a = v4(g->host, g->port);
+  sized(AF_INET, &a, sizeof a);
+  return 0;
+}
+
+int means_datagram_sizes_v6(const struct ground *g) {
+  struct sockaddr_in6 a = v6(g->host6, g->port);
+  sized(AF_INET6, &a, sizeof a);
   return 0;
 }
