@@ -59,7 +59,7 @@ var grammar = []struct{ form, taken, refused, says string }{
 	{"PORTS n, a-b, lists, *, 0", "net=ALLOW|TCP|1.2.3.4|80|OUT\nnet=ALLOW|TCP|1.2.3.4|8000-8010|OUT\nnet=ALLOW|TCP|1.2.3.4|80,443,1-2|OUT\nnet=ALLOW|TCP|1.2.3.4|*|OUT\nnet=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|1.2.3.4|80-|OUT", "not a port"},
 	{"DIRECTION IN OUT *", "net=ALLOW|TCP|1.2.3.4|80|in\nnet=ALLOW|TCP|1.2.3.4|80|*", "net=ALLOW|TCP|1.2.3.4|80|BOTH", "unknown direction"},
 	{"five fields", "net=ALLOW|TCP|1.2.3.4|80|OUT", "net=ALLOW|1.2.3.4|80|OUT", "five fields"},
-	{"an ALLOW that cannot be looked up is dropped", "net=ALLOW|TCP|gone.example.com|80|OUT", "net=DENY|TCP|gone.example.com|80|OUT", "DENY would refuse nothing"},
+	{"an ALLOW that cannot be looked up waits", "net=ALLOW|TCP|gone.example.com|80|OUT", "net=DENY|TCP|gone.example.com|80|OUT", "DENY would refuse nothing"},
 	// imports
 	{"python-import=a, b.c", "python-import=json, xml.etree", "python-import=json, xml..etree", "not the name of a module"},
 	{"python-import=*", "python-import=*", "python-import=xml.*", "a star too many"},

@@ -18,7 +18,8 @@ type Live struct {
 
 	mu    sync.RWMutex
 	given map[netip.Addr]*given
-	count uint64 // of look-ups, to tell which address was given last
+	count uint64          // of look-ups, to tell which address was given last
+	found map[string]bool // names of rules that had no address at load and have given one since
 }
 
 // given is what look-ups say of one address.
@@ -70,7 +71,23 @@ func (l *Live) Given(name string, addrs []netip.Addr) (kept []netip.Addr, refuse
 			kept = append(kept, a)
 		}
 	}
+	if len(kept) > 0 && slices.ContainsFunc(p.net.vacant, func(r *netRule) bool { return r.name == name }) {
+		if l.found == nil {
+			l.found = map[string]bool{}
+		}
+		l.found[name] = true
+	}
 	return kept, refused
+}
+
+// gave tells that the name of a rule that had no address at load has given one since.
+func (l *Live) gave(name string) bool {
+	if l == nil {
+		return false
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.found[name]
 }
 
 func collect(to *[]*netRule) func(*netRule) bool {

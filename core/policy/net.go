@@ -11,6 +11,7 @@ type netRules struct {
 	allow, deny netIndex
 	parsed      []parsedRule            // until the names are looked up
 	pins        map[string][]netip.Addr // host names of rules and the addresses they had at load
+	vacant      []*netRule              // ALLOW rules whose names had none then; they hold for what look-ups give
 }
 
 type parsedRule struct {
@@ -62,10 +63,16 @@ func (c *compiler) finishNet() error {
 			c.net.pin(c.net.index(p.deny), &p.netRule, addrs)
 		case p.deny:
 			return p.rule.Fail("the name "+p.name+" cannot be looked up, so this DENY would refuse nothing: "+reason(err), "Write its addresses, or remove the line.")
-		case err != nil:
+		case p.dirs&dirOut == 0: // look-ups while the sandbox runs tell nothing of the addresses here
 			c.warn(p.rule, "the rule is dropped: "+p.name+" cannot be looked up: "+reason(err))
 		default:
-			c.warn(p.rule, "the rule is dropped: no address of "+p.name+" is left")
+			c.net.pin(&c.net.allow, &p.netRule, nil)
+			c.net.vacant = append(c.net.vacant, &p.netRule)
+			text := "no address of " + p.name + " is left"
+			if err != nil {
+				text = p.name + " cannot be looked up now: " + reason(err)
+			}
+			c.warn(p.rule, text+"; the rule holds for the addresses that the name gives when the sandbox looks it up")
 		}
 	}
 	c.net.parsed = nil
@@ -136,12 +143,40 @@ func (p *Policy) decideNet(n NetQuestion, l *Live) Decision {
 	if name == "" {
 		name = p.net.nameAt(unfold(addr))
 	}
-	if line == 0 && name != "" && op.dir == dirOut {
+	switch {
+	case line > 0 || op.dir != dirOut:
+	case name != "":
 		d.Note = "A look-up of " + name + " gave that address."
 		n.Host = name
 		d.Add = append(p.suggestNet(n, "OUT"), d.Add...)
+	default:
+		d.Note = p.vacantFor(&q, l)
 	}
 	return d
+}
+
+// vacantFor says that a rule of this kind stands whose name has had no address so far, "" where none does.
+func (p *Policy) vacantFor(q *question, l *Live) string {
+	for _, r := range p.net.vacant {
+		if r.holds(q) && !l.gave(r.name) {
+			return vacancy(p.lines[r.line].pos, r.name)
+		}
+	}
+	return ""
+}
+
+// NoAddress says that a name has a rule and had no address when the profile was loaded, "" where that is not so.
+func (p *Policy) NoAddress(name string) string {
+	for _, r := range p.net.vacant {
+		if r.name == hostName(name) {
+			return vacancy(p.lines[r.line].pos, r.name)
+		}
+	}
+	return ""
+}
+
+func vacancy(at profile.Position, name string) string {
+	return "The rule at " + at.String() + " stands, but " + name + " has had no address so far."
 }
 
 // hostAddr reads a host as the socket module does: an empty one is the unspecified address.
@@ -246,7 +281,7 @@ func (p *Policy) Pinned(name string) []netip.Addr { return p.net.pins[hostName(n
 // NetNeeded tells that some rule allows a network operation, so that inet sockets have to exist.
 func (p *Policy) NetNeeded() bool {
 	x := &p.net.allow
-	if len(x.any) > 0 || len(x.prefixes) > 0 || len(x.domains) > 0 {
+	if len(x.any) > 0 || len(x.prefixes) > 0 || len(x.names) > 0 || len(x.domains) > 0 {
 		return true
 	}
 	for _, rules := range x.named {

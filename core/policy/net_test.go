@@ -151,11 +151,37 @@ func TestNamesThatCannotBeLookedUp(t *testing.T) {
 	w.slept = nil
 	for _, name := range []string{"gone.example.com", "down.example.com", "mad.example.com"} {
 		pol = w.policy(t, "net=ALLOW|TCP|"+name+"|443|OUT")
-		assert.Contains(t, w.warned(), ".py-sandboxes:1: the rule is dropped: "+name)
-		assert.False(t, pol.NetNeeded())
-		assert.False(t, pol.Net(NetQuestion{"resolve", "tcp", name, 443}).Allow)
+		assert.Contains(t, w.warned(), ".py-sandboxes:1: "+name+" cannot be looked up now: ")
+		assert.True(t, pol.NetNeeded())
+		assert.True(t, pol.LooksUpNames())
+		assert.True(t, pol.Net(NetQuestion{"resolve", "tcp", name, 443}).Allow)
+		assert.Empty(t, pol.Pinned(name))
+		assert.Contains(t, pol.NoAddress(name), name+" has had no address so far")
+		assert.Empty(t, pol.NoAddress("other."+name))
+
+		// Decided when the name has been asked for.
+		live, there := pol.Live(), NetQuestion{"connect", "tcp", "192.0.2.8", 443}
+		d := live.Net(there)
+		assert.False(t, d.Allow)
+		assert.Contains(t, d.Message(), ".py-sandboxes:1 stands, but "+name+" has had no address so far")
+		assert.NotContains(t, d.Message(), "|"+name+"|", "the line that stands is not asked for")
+		other := there
+		other.Port = 444
+		assert.NotContains(t, live.Net(other).Message(), "stands")
+		kept, refused := live.Given(name, []netip.Addr{netip.MustParseAddr("192.0.2.8"), netip.MustParseAddr("10.0.0.5")})
+		assert.Len(t, kept, 1)
+		assert.Len(t, refused, 1)
+		assert.True(t, live.Net(there).Allow)
+		assert.False(t, live.Net(other).Allow)
+		there.Host = "192.0.2.9"
+		assert.NotContains(t, live.Net(there).Message(), "stands", "it has an address by now")
+		assert.Contains(t, pol.Live().Net(there).Message(), "stands", "each sandbox for itself")
+
 		_, err := w.try(t, "net=DENY|TCP|"+name+"|443|OUT")
 		assert.ErrorContains(t, err, "DENY would refuse nothing")
+		pol = w.policy(t, "net=ALLOW|TCP|"+name+"|443|IN")
+		assert.Contains(t, w.warned(), ".py-sandboxes:1: the rule is dropped: "+name)
+		assert.False(t, pol.NetNeeded())
 	}
 }
 
@@ -164,7 +190,7 @@ func TestPublicNamesDoNotLeadInside(t *testing.T) {
 	w.resolver["trap.example.com"] = []string{"10.0.0.5", "169.254.169.254"}
 	w.resolver["db.internal"] = []string{"10.0.0.5", "169.254.169.254"}
 	pol := w.policy(t, "net=ALLOW|TCP|trap.example.com|80|OUT")
-	assert.False(t, pol.NetNeeded())
+	assert.False(t, pol.Net(NetQuestion{"connect", "tcp", "10.0.0.5", 80}).Allow)
 	assert.Contains(t, w.warned(), "trap.example.com points to 10.0.0.5")
 	pol = w.policy(t, "net=ALLOW|TCP|db.internal|80|OUT")
 	assert.True(t, pol.Net(NetQuestion{"connect", "tcp", "10.0.0.5", 80}).Allow)

@@ -141,7 +141,11 @@ func network(op, proto string) func(Subject, string) (policy.Decision, error) {
 		}
 		addresses := s.Policy.Pinned(host)
 		if len(addresses) == 0 {
-			return s.Policy.PublicName(q), nil
+			d := s.Policy.PublicName(q)
+			if d.Allow {
+				d.Note = s.Policy.NoAddress(host)
+			}
+			return d, nil
 		}
 		var d policy.Decision
 		for _, a := range addresses {

@@ -219,6 +219,23 @@ def test_a_name_that_moves_is_followed_by_the_python_layer_alone(arranged: Place
     assert out == "93.184.216.37 8443", errors
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rule_for_a_name_that_has_no_address_yet(arranged: Place, mode: str) -> None:
+    arranged.environment["PYSANDBOXES_NETWORK"] = mode
+    arranged.profile(RULES + "net=ALLOW|TCP|late.example.org|9000|OUT\n")
+    asking = """\
+import json
+out = [reach('93.184.216.37', 9000), look('late.example.org')]
+print(json.dumps([*out, reach('93.184.216.37', 9000), reach('93.184.216.37', 8443)]))
+"""
+    arranged.file("late.py", PROGRAM.partition("look, out = ")[0] + "look = native\n" + asking)
+    out, _, errors = run(arranged, *arranged.command("late.py"))
+    assert ".py-sandboxes:6: late.example.org cannot be looked up now" in errors
+    assert json.loads(out) == ["ECONNREFUSED", ["93.184.216.37"], "93.184.216.37 9000", "ECONNREFUSED"], errors
+    assert f"The rule at {arranged.folder}/.py-sandboxes:6 stands, but late.example.org has had no address so far." in errors
+    assert "net=ALLOW|TCP|late.example.org|9000|OUT" not in errors, "the line that stands is not asked for"
+
+
 def test_a_domain_needs_a_provider_that_sees_look_ups(arranged: Place) -> None:
     arranged.provider = "subprocess"
     arranged.profile("net=ALLOW|TCP|*.example.com|8443|OUT\n")

@@ -29,7 +29,7 @@ ADDRESSES = [
     "169.254.169.254",
 ]
 SERVED = (8443, 9000)
-#: The n-th answer of a name that changes is the n-th of its addresses; the last one stays.
+#: The n-th answer of a name that changes is the n-th of its addresses ("": it has none yet); the last one stays.
 TABLE = {
     "www.example.com": ["93.184.216.34"],
     "deep.down.example.com": ["93.184.216.35"],
@@ -37,6 +37,7 @@ TABLE = {
     "cloud.example.com": ["169.254.169.254"],
     "db.corp.example": ["198.51.100.7"],
     "moves.example.org": ["93.184.216.36", "93.184.216.37"],
+    "late.example.org": ["", "93.184.216.37"],
     "s3cret.evil.test": ["93.184.216.34"],
 }
 #: More than a message of 512 bytes holds.
@@ -96,10 +97,10 @@ def answers(server: socket.socket, asked: list[str]) -> None:
         if kind == 1 and name in TABLE:
             which = min(times.get(name, 0), len(TABLE[name]) - 1)
             times[name] = times.get(name, 0) + 1
-            found = [TABLE[name][which]]
+            found = [at for at in TABLE[name][which : which + 1] if at]
         elif kind == 1 and name == "crowd.example.com":
             found = CROWD
-        code = 0x8180 if name in TABLE or found else 0x8183
+        code = 0x8180 if found or (kind != 1 and name in TABLE) else 0x8183
         records = [b"\xc0\x0c" + struct.pack("!2HIH", 1, 1, 1, 4) + socket.inet_aton(address) for address in found]
         head = question[:2] + struct.pack("!5H", code, 1, len(found), 0, 0)
         server.sendto(head + question[12 : end + 4] + b"".join(records), where)
