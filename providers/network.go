@@ -33,6 +33,7 @@ func networkPlan() *plan.Network {
 		Source:  sourceOf(netip.AddrFrom4([4]byte{192, 0, 2, 1})),
 		Source6: sourceOf(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})),
 		Cookie:  networkCookie(),
+		File:    plan.NetworkFile(),
 	}
 	if n.Source == "" {
 		n.Source = "192.0.2.1" // a host without a network: any address that is nobody's
@@ -99,8 +100,8 @@ func sourceOf(to netip.Addr) string {
 	return a.String()
 }
 
-// networkCookie is the kernel's number of this process's network namespace, 0 where it tells none.
-func networkCookie() uint64 {
+// networkCookie is the kernel's number of this process's network namespace, 0 where it tells none. A variable for tests.
+var networkCookie = func() uint64 {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0

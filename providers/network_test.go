@@ -59,6 +59,16 @@ func TestNetworkOfItsOwn(t *testing.T) {
 	assert.NotContains(t, got[host], "ECONNREFUSED", "without a network of its own")
 }
 
+// Before Linux 5.14 the kernel gives no number of a network namespace.
+func TestProvesItsNetworkByItsFile(t *testing.T) {
+	everyone(t)
+	c := networks(t, "dial=udp,198.51.100.7:9")
+	defer providers.WithoutCookie()()
+	got, status := outcome(t, c)
+	assert.Zero(t, status)
+	assert.Contains(t, got["dial=udp,198.51.100.7:9"], "ok ")
+}
+
 // A user namespace bounds what is made in it: none is to be had in one with a bound of zero.
 func TestFallsBackToTheNetworkOfTheHost(t *testing.T) {
 	const inside, bound = "PYSANDBOXES_TEST_NO_NETWORKS", "/proc/sys/user/max_net_namespaces"

@@ -24,9 +24,13 @@ func NetworkHere(word string, namespaces, descriptors bool) (string, error) {
 		how = contract.Walled
 		if !namespaces {
 			how, why = contract.Unwalled, "no namespaces can be made here"
+		} else if !descriptors {
+			how, why = contract.Unwalled, "the supervisor may not take descriptors here"
 		}
 	}
 	switch {
+	case how == contract.Walled && !descriptors:
+		return fmt.Sprintf("%s (%s), but pidfd_getfd is not permitted here: a profile with network rules does not start", how, why), nil
 	case !descriptors:
 		return fmt.Sprintf("%s (%s), and pidfd_getfd is not permitted here: the supervisor makes the sandbox's sockets itself; datagrams and looking names up are refused", how, why), nil
 	case how == contract.Walled && !namespaces:

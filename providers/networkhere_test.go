@@ -19,6 +19,7 @@ func TestNetworkHere(t *testing.T) {
 		{"unwalled", false, true, "walled cannot be had"},
 		{"walled", true, true, "a network of its own"},
 		{"walled", false, true, "does not start"},
+		{"walled", true, false, "pidfd_getfd is not permitted here: a profile with network rules does not start"},
 		{"", true, false, "pidfd_getfd is not permitted here"},
 		{"", true, true, "the default"},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/providers/contract"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
 
@@ -33,16 +34,27 @@ func Start(cmd Command) (*Process, error) {
 
 // startIn tries the stronger of two ways to hold network rules first.
 func startIn(cmd Command) (*Process, error) {
-	if cmd.Network != Either {
+	switch cmd.Network {
+	case Either:
+	case Walled:
+		return startWalled(cmd)
+	default:
 		return start(inNetwork(cmd, cmd.Network))
 	}
-	p, err := start(inNetwork(cmd, Walled))
+	p, err := startWalled(cmd)
 	if none := (*networkError)(nil); errors.As(err, &none) {
 		if p, err = start(inNetwork(cmd, Unwalled)); err == nil {
 			p.notes = append(p.notes, fmt.Sprintf("network rules are held in the host's network (unwalled), since there is no network of the sandbox's own: %v", none))
 		}
 	}
 	return p, err
+}
+
+func startWalled(cmd Command) (*Process, error) {
+	if cmd.Boundary != nil && !contract.MayFetch() {
+		return nil, &networkError{errors.New("a network of the sandbox's own: the supervisor may not take descriptors here (pidfd_getfd; a container's filter permits it with CAP_SYS_PTRACE)")}
+	}
+	return start(inNetwork(cmd, Walled))
 }
 
 func start(cmd Command) (_ *Process, err error) {

@@ -245,13 +245,33 @@ func inodeOf(fd int) (uint64, unix.Errno) {
 	return st.Ino, 0
 }
 
-// networkOf is the number of the network namespace that a socket belongs to (Linux 5.14), 0 where the kernel tells none.
+// networkOf is a number of the network namespace that a socket belongs to, 0 where the kernel tells none: its cookie (Linux
+// 5.14), before that the number of its file. Numbers of two sockets are of one kind, and differ where the namespaces do.
 func networkOf(fd int) uint64 {
 	c, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err == unix.ENOPROTOOPT {
+		return networkFileOf(fd)
+	}
 	if err != nil {
 		return 0
 	}
 	return c
+}
+
+// networkFileOf opens the namespace's file (SIOCGSKNS), which takes capabilities in that namespace. Of a sandbox's own this
+// process has them, as whose it is or by its own; that it lacks them in another's is as good as a number.
+func networkFileOf(fd int) uint64 {
+	const request = 0x894c // SIOCGSKNS
+	file, err := unix.IoctlRetInt(fd, request)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(file)
+	inode, e := inodeOf(file)
+	if e != 0 {
+		return 0
+	}
+	return inode
 }
 
 // tcpState is the state of a TCP socket (include/net/tcp_states.h).

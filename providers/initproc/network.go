@@ -33,6 +33,9 @@ func setUpNetwork(n *plan.Network) (notes []string, err error) {
 			err = &stageError{plan.StageNetwork, fmt.Errorf("a network of the sandbox's own: %w", err)}
 		}
 	}()
+	if n.Cookie == 0 && n.File == 0 {
+		return nil, errors.New("nothing tells it from the host's (/proc, or Linux 5.14)")
+	}
 	own, err := parseAll(n.Addresses)
 	if err != nil {
 		return nil, err

@@ -48,8 +48,8 @@ func trials(b *plan.Boundary) []trial {
 			return open(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		}, unix.EACCES})
 	}
-	if b.Network != nil && b.Network.Cookie != 0 {
-		t = append(t, trial{"finding the network of the host", func() error { return sameNetwork(b.Network.Cookie) }, unix.ENOENT})
+	if b.Network != nil {
+		t = append(t, trial{"finding the network of the host", func() error { return sameNetwork(b.Network) }, unix.ENOENT})
 	}
 	if b.Outside != "" {
 		flags := unix.O_RDONLY
@@ -70,16 +70,31 @@ func open(fd int, err error) error {
 	return err
 }
 
-// sameNetwork gives ENOENT where this thread's network namespace is another than the one with that number.
-func sameNetwork(host uint64) error {
+// sameNetwork gives ENOENT where this thread's network namespace is another than the supervisor's: by the kernel's number of
+// it, where it gives none by the file that stands for it.
+func sameNetwork(host *plan.Network) error {
+	if host.Cookie == 0 {
+		return otherNumber(plan.NetworkFile(), host.File)
+	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
 	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	if err == nil && cookie != host {
-		err = unix.ENOENT
+	if err != nil {
+		return err
 	}
-	return err
+	return otherNumber(cookie, host.Cookie)
+}
+
+// otherNumber gives ENOENT where two namespaces are known and differ.
+func otherNumber(own, host uint64) error {
+	switch {
+	case own == 0 || host == 0:
+		return unix.ENODATA
+	case own == host:
+		return nil
+	}
+	return unix.ENOENT
 }

@@ -1,6 +1,10 @@
 package plan
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
 
 // StandIns are addresses that stand for the host's own loopback addresses (core/broker); inside, what is sent to one comes
 // from the loopback address. They are of RFC 2544, nobody's.
@@ -22,6 +26,18 @@ type Network struct {
 	// Cookie is the kernel's number of the supervisor's own network namespace (SO_NETNS_COOKIE, Linux 5.14): init
 	// proves that its own is another. 0 where the kernel tells none.
 	Cookie uint64
+	// File is the number of the file that stands for that namespace (namespaces(7)): the proof where there is no cookie. 0
+	// where /proc tells none.
+	File uint64
+}
+
+// NetworkFile is that number for the calling thread. It is read without opening the file, which the boundary refuses.
+func NetworkFile() uint64 {
+	var st unix.Stat_t
+	if unix.Stat("/proc/thread-self/ns/net", &st) != nil {
+		return 0
+	}
+	return st.Ino
 }
 
 // The order of the descriptors that come with a Door message: those named here, then for each of Network.Servers a
