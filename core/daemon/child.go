@@ -16,6 +16,7 @@ import (
 
 	"github.com/pysandboxes/pysandboxes/core/audit"
 	"github.com/pysandboxes/pysandboxes/core/broker"
+	"github.com/pysandboxes/pysandboxes/core/profile"
 	"github.com/pysandboxes/pysandboxes/core/transport"
 	"github.com/pysandboxes/pysandboxes/core/wire"
 	"github.com/pysandboxes/pysandboxes/providers"
@@ -251,10 +252,15 @@ func nativeDenial(d broker.Denial) wire.Denial {
 		}
 		return denial
 	}
+	// The program chose the name: it must not speak in our voice, nor to a terminal.
+	subject, ok := profile.Quote(d.Subject)
+	if !ok {
+		subject = "a program"
+	}
 	return wire.Denial{
 		Layer: "os", Family: "call", Op: d.Op, Subject: d.Subject, Category: string(audit.ProcessExec),
 		Add:     []string{"python-api=ALLOW:" + string(audit.ProcessExec)},
-		Message: fmt.Sprintf("the kernel refused %s of %s (process-exec). Add:\n    python-api=ALLOW:%s", d.Op, d.Subject, audit.ProcessExec),
+		Message: fmt.Sprintf("the kernel refused %s of %s (process-exec). Add:\n    python-api=ALLOW:%s", d.Op, subject, audit.ProcessExec),
 	}
 }
 
