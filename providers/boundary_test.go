@@ -86,7 +86,8 @@ func TestDenyByDefault(t *testing.T) {
 		{"priority=0", "ok", "ok"},
 		{"status=nnp", "1", "0"},
 		{"status=seccomp", "2", "0"},
-		{"core", "0/0", "0/0"},
+		{"core", "1/1", "1/1"},
+		{"nocore", "ok 1/1", "ok 0/0"},
 	} {
 		t.Run(c.op, func(t *testing.T) {
 			got, status := outcome(t, confined(c.op))

@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 	for name, c := range commands(t, "files", "cpu", "data", "core") {
 		c.Limits.Limits = plan.Limits{OpenFiles: 33, CPUSeconds: 5, Data: 1 << 30}
 		got, _ := outcome(t, c)
-		assert.Equal(t, map[string]string{"files": "33/33", "cpu": "5/6", "data": "1073741824/1073741824", "core": "0/0"}, got, name)
+		assert.Equal(t, map[string]string{"files": "33/33", "cpu": "5/6", "data": "1073741824/1073741824", "core": "1/1"}, got, name)
 	}
 }
 

@@ -14,8 +14,24 @@ import (
 func mode(arg int) func(*caller, []uint64) (change, unix.Errno) {
 	return func(_ *caller, args []uint64) (change, unix.Errno) {
 		m := uint32(args[arg]) & 0o7777
-		return func(fd int) error { return unix.Chmod(magic(fd), m) }, 0
+		return func(fd int) error {
+			if lends(fd, m) {
+				return unix.EPERM
+			}
+			return unix.Chmod(magic(fd), m)
+		}, 0
 	}
+}
+
+// lends tells that a mode would make a program run with the rights of its owner or its group for whoever starts it, where it does
+// not already: others of the machine, outside of every sandbox. On a folder the bits mean something else.
+func lends(fd int, m uint32) bool {
+	const bits = unix.S_ISUID | unix.S_ISGID
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return m&bits != 0
+	}
+	return st.Mode&unix.S_IFMT != unix.S_IFDIR && m&bits&^st.Mode != 0
 }
 
 func owner(arg int) func(*caller, []uint64) (change, unix.Errno) {

@@ -3,6 +3,7 @@
 package initproc
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -16,21 +17,33 @@ func limit(l plan.Limits) error {
 		name     string
 		resource int
 		value    uint64
-		always   bool
 	}{
-		// A core file would carry the sandbox's memory outside.
-		{"core files", unix.RLIMIT_CORE, 0, true},
-		{"limit-cpu", unix.RLIMIT_CPU, l.CPUSeconds, false},
-		{"limit-open-files", unix.RLIMIT_NOFILE, l.OpenFiles, false},
-		{"limit-processes", unix.RLIMIT_NPROC, l.Processes, false},
-		{"limit-memory", unix.RLIMIT_DATA, l.Data, false},
+		{"limit-cpu", unix.RLIMIT_CPU, l.CPUSeconds},
+		{"limit-open-files", unix.RLIMIT_NOFILE, l.OpenFiles},
+		{"limit-processes", unix.RLIMIT_NPROC, l.Processes},
+		{"limit-memory", unix.RLIMIT_DATA, l.Data},
 	} {
-		if r.value == 0 && !r.always {
+		if r.value == 0 {
 			continue
 		}
 		if err := lower(r.resource, r.value); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
+	}
+	return nil
+}
+
+// noCore keeps the kernel from writing the sandbox's memory outside when it crashes. A limit of 0 stops the file alone, and not the
+// program that many systems have the kernel start for a crash, as root, with that memory to read; a limit of 1 byte stops both
+// (do_coredump in fs/coredump.c). Before the filter, which lets nobody change it after that. Whoever was given 0 as the most, and may
+// not raise it, keeps that.
+func noCore() error {
+	err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1})
+	if errors.Is(err, unix.EPERM) {
+		err = lower(unix.RLIMIT_CORE, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("core files: %w", err)
 	}
 	return nil
 }

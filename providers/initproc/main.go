@@ -55,6 +55,9 @@ func run() error {
 	if err := inheritOnly(p.Keep); err != nil {
 		return err
 	}
+	if err := noCore(); err != nil {
+		return err
+	}
 	var notes []string
 	if b := p.Boundary; b != nil {
 		if notes, err = confine(b); err != nil {

@@ -12,6 +12,7 @@ const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEW
 var (
 	refuse     = Errno(unix.EPERM)  // not permitted to anyone here
 	denied     = Errno(unix.EACCES) // not granted by this policy
+	done       = Errno(0)           // as if it had been made
 	notPresent = Errno(unix.ENOSYS) // makes libraries take their older way
 )
 
@@ -27,7 +28,8 @@ func rules(n Needs) []Rule {
 			{[]Match{is(0, 0x20000)}, Allow}, // UNAME26
 			{[]Match{is(0, 0x20008)}, Allow},
 		}, Verdict: refuse},
-		{Call: Call{unix.SYS_PRLIMIT64, "prlimit64"}, Why: "limits of the caller only", Tests: selfTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_PRLIMIT64, "prlimit64"}, Why: "limits of the caller only; that of core files stays", Tests: append(coreTests(n), selfTests(0, n)...), Verdict: refuse},
+		{Call: Call{unix.SYS_SETRLIMIT, "setrlimit"}, Why: "the same", Tests: []Test{{[]Match{is(0, unix.RLIMIT_CORE)}, done}}, Verdict: Allow},
 		{Call: Call{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
 		{Call: Call{unix.SYS_SCHED_SETSCHEDULER, "sched_setscheduler"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
 		{Call: Call{unix.SYS_SCHED_SETPARAM, "sched_setparam"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
@@ -82,4 +84,24 @@ func ownPriorityTests(process uint32, n Needs) []Test {
 		{[]Match{is(0, process), is(1, 0)}, Allow},
 		{[]Match{is(0, process), is(1, n.Self)}, Allow},
 	}
+}
+
+// coreTests leave the limit of core files as init has set it (providers/initproc), which writes less than any other would: 0, which
+// careful programs set, would let the kernel start a program for a crash. Who sets a limit and asks for the one before
+// would be told nothing, and is refused.
+func coreTests(n Needs) []Test {
+	core := is(1, unix.RLIMIT_CORE)
+	var t []Test
+	there := func(arg int) []Match { // a pointer is there when either half of it is
+		return []Match{anyOf(arg, ^uint32(0)), {Arg: arg, Mask: ^uint32(0), Not: true, High: true}}
+	}
+	for _, sets := range there(2) {
+		for _, asks := range there(3) {
+			t = append(t, Test{[]Match{core, sets, asks}, refuse})
+		}
+		for _, self := range []uint32{0, n.Self} {
+			t = append(t, Test{[]Match{is(0, self), core, sets}, done})
+		}
+	}
+	return t
 }

@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 // compensation are the rules that depend on what this kernel's Landlock covers: where it lacks a right, the call
 // is narrowed here instead.
 func compensation(n Needs) []Rule {
-	return append(signalRules(n), truncateRules(n)...)
+	return append(signalRules(n), makingRules(n)...)
 }
 
 // signalRules: before ABI 6 Landlock has no signal scope, so a signal may go only to the process itself. A program
@@ -61,20 +61,4 @@ func ownerRule(n Needs) Rule {
 // selfOnly is selfTests without 0, which means the whole process group for kill.
 func selfOnly(n Needs) []Test {
 	return []Test{{[]Match{is(0, n.Self)}, Allow}}
-}
-
-// truncateRules: before ABI 3 truncation needs no right, by path or by opening with O_TRUNC for reading.
-func truncateRules(n Needs) []Rule {
-	truncate, openat2 := Allow, Allow
-	var openat []Test
-	if n.NoTruncate {
-		truncate = refuse
-		openat2 = notPresent // its flags are in memory
-		openat = []Test{{[]Match{masked(2, unix.O_TRUNC|unix.O_ACCMODE, unix.O_TRUNC)}, denied}}
-	}
-	return []Rule{
-		{Call: Call{unix.SYS_TRUNCATE, "truncate"}, Why: "empties a file by its path", Verdict: truncate},
-		{Call: Call{unix.SYS_OPENAT2, "openat2"}, Why: "open with flags in memory", Verdict: openat2},
-		{Call: Call{unix.SYS_OPENAT, "openat"}, Why: "opening to read must not empty", Tests: openat, Verdict: Allow},
-	}
 }

@@ -20,13 +20,11 @@ func machineRules(n Needs) []Rule {
 	if n.Fork {
 		fork = Allow
 	}
-	var open []Test
-	if n.NoTruncate {
-		open = []Test{{[]Match{masked(1, unix.O_TRUNC|unix.O_ACCMODE, unix.O_TRUNC)}, denied}}
-	}
 	return []Rule{
 		{Call: Call{unix.SYS_FORK, "fork"}, Why: "making processes", Verdict: fork},
 		{Call: Call{unix.SYS_VFORK, "vfork"}, Why: "making processes", Verdict: fork},
-		{Call: Call{unix.SYS_OPEN, "open"}, Why: "opening to read must not empty", Tests: open, Verdict: Allow},
+		{Call: Call{unix.SYS_OPEN, "open"}, Why: "opening to read must not empty, and makes nothing that lends rights", Tests: openTests(1, n), Verdict: Allow},
+		{Call: Call{unix.SYS_CREAT, "creat"}, Why: "makes nothing that lends rights", Tests: modeTests(1, n), Verdict: Allow},
+		{Call: Call{unix.SYS_MKNOD, "mknod"}, Why: "makes nothing that lends rights", Tests: modeTests(1, n), Verdict: Allow},
 	}
 }

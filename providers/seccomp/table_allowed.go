@@ -45,7 +45,6 @@ var allowed = []Group{
 			{unix.SYS_CHDIR, "chdir"},
 			{unix.SYS_FCHDIR, "fchdir"},
 			{unix.SYS_MKDIRAT, "mkdirat"},
-			{unix.SYS_MKNODAT, "mknodat"},
 			{unix.SYS_UNLINKAT, "unlinkat"},
 			{unix.SYS_SYMLINKAT, "symlinkat"},
 			{unix.SYS_LINKAT, "linkat"},
@@ -238,7 +237,6 @@ var allowed = []Group{
 			{unix.SYS_GETRUSAGE, "getrusage"},
 			{unix.SYS_GETRANDOM, "getrandom"},
 			{unix.SYS_GETRLIMIT, "getrlimit"},
-			{unix.SYS_SETRLIMIT, "setrlimit"},
 		},
 	},
 	{

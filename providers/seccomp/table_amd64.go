@@ -16,7 +16,6 @@ var machineAllowed = []Group{
 		Why:     "reading, writing and arranging files: Landlock decides on each path",
 		Verdict: Allow,
 		Calls: []Call{
-			{unix.SYS_CREAT, "creat"},
 			{unix.SYS_STAT, "stat"},
 			{unix.SYS_LSTAT, "lstat"},
 			{unix.SYS_ACCESS, "access"},
@@ -27,7 +26,6 @@ var machineAllowed = []Group{
 			{unix.SYS_LINK, "link"},
 			{unix.SYS_UNLINK, "unlink"},
 			{unix.SYS_SYMLINK, "symlink"},
-			{unix.SYS_MKNOD, "mknod"},
 			{unix.SYS_GETDENTS, "getdents"},
 			{unix.SYS_DUP2, "dup2"},
 			{unix.SYS_INOTIFY_INIT, "inotify_init"},

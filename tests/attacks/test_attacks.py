@@ -38,6 +38,7 @@ import read_by_c_library
 import read_by_library
 import read_by_link
 import read_by_path
+import rights
 import secret
 import signals
 import sql
@@ -75,6 +76,7 @@ FILES = [
     secret,
     signals,
     by_system_call,
+    rights,
     execute,
     execute_by_subprocess,
     execute_by_library,

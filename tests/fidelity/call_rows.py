@@ -60,7 +60,7 @@ CALL_ROWS: dict[str, str] = {
     "os.setsid": "os.setsid(), os.getsid(0) == os.getpid()\n(os.setsid(), os.setsid())\nos.setsid(1)",
     "os.tcsetpgrp": "os.tcsetpgrp(fd('f'), 1)\nos.tcsetpgrp(10**6, 1)\nos.tcsetpgrp('x', 1)\nos.tcsetpgrp(1)",
     "os.login_tty": "os.login_tty(10**6)\nos.login_tty('x')\nos.login_tty()",
-    "resource.setrlimit": "resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))\nresource.setrlimit(999, (0, 0))\nresource.setrlimit(resource.RLIMIT_CORE, (2, 1))\nresource.setrlimit(resource.RLIMIT_CORE, 5)\nresource.setrlimit(resource.RLIMIT_CORE, (1,))\nresource.setrlimit('x', (0, 0))",
+    "resource.setrlimit": "resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))\nresource.setrlimit(999, (0, 0))\nresource.setrlimit(resource.RLIMIT_NOFILE, (2, 1))\nresource.setrlimit(resource.RLIMIT_CORE, 5)\nresource.setrlimit(resource.RLIMIT_CORE, (1,))\nresource.setrlimit('x', (0, 0))",
     "resource.prlimit": "len(resource.prlimit(0, resource.RLIMIT_CORE))\nresource.prlimit(2**22 + 1, resource.RLIMIT_CORE)\nresource.prlimit(0, 999)\nresource.prlimit('x', 0)\nresource.prlimit(0)",
     # ---- privileges: what one may do to oneself, and what fails whoever asks ----
     "os.setuid": "os.setuid(os.getuid())\nos.setuid('x')\nos.setuid(-5)\nos.setuid(2**40)\nos.setuid()\nos.setuid(I(os.getuid()))",

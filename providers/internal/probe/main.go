@@ -135,7 +135,10 @@ var operations = map[string]func(arg string) string{
 	"geometry": func(p string) string { return result(geometry(p)) },
 	"survive":  func(string) string { return result(unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)) },
 
-	"core":    func(string) string { return rlimit(unix.RLIMIT_CORE) },
+	"core": func(string) string { return rlimit(unix.RLIMIT_CORE) },
+	"nocore": func(string) string {
+		return result(unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})) + " " + rlimit(unix.RLIMIT_CORE)
+	},
 	"files":   func(string) string { return rlimit(unix.RLIMIT_NOFILE) },
 	"cpu":     func(string) string { return rlimit(unix.RLIMIT_CPU) },
 	"data":    func(string) string { return rlimit(unix.RLIMIT_DATA) },
