@@ -157,17 +157,13 @@ func (b *Broker) receiveOnce(r reception, fd int, server netip.AddrPort) outcome
 		return failed(errnoOf(err))
 	}
 	left := data[:min(size, len(data))]
+	var pieces []piece
 	for _, v := range r.vectors {
 		part := left[:min(uint64(len(left)), v.length)]
-		if len(part) == 0 {
-			continue
-		}
-		if copyOutAll(r.n.Thread, v.base, part) != 0 {
-			return failed(unix.EFAULT)
-		}
+		pieces = append(pieces, piece{v.base, part})
 		left = left[len(part):]
 	}
-	if e := r.tell(b.sender(from, server), flags); e != 0 {
+	if e := b.copyOut(r.n, append(pieces, r.told(b.sender(from, server), flags)...)...); e != 0 {
 		return failed(e)
 	}
 	return outcome{value: int64(size)}
@@ -194,36 +190,17 @@ func (b *Broker) sender(from unix.Sockaddr, server netip.AddrPort) []byte {
 	return nil
 }
 
-// tell writes the sender and, for recvmsg, what else its header says of what came.
-func (r *reception) tell(sender []byte, flags int) unix.Errno {
+// told is the sender and, for recvmsg, what else its header says of what came.
+func (r *reception) told(sender []byte, flags int) []piece {
+	var pieces []piece
 	if r.name != 0 {
-		if part := sender[:min(len(sender), int(r.room))]; len(part) > 0 {
-			if e := copyOutAll(r.n.Thread, r.name, part); e != 0 {
-				return e
-			}
-		}
-		if e := copyOutAll(r.n.Thread, r.nameLength, binary.NativeEndian.AppendUint32(nil, uint32(len(sender)))); e != 0 {
-			return e
-		}
+		length := binary.NativeEndian.AppendUint32(nil, uint32(len(sender)))
+		pieces = append(pieces, piece{r.name, sender[:min(len(sender), int(r.room))]}, piece{r.nameLength, length})
 	}
 	if r.header == 0 {
-		return 0
+		return pieces
 	}
 	rest := binary.NativeEndian.AppendUint64(nil, 0) // no control messages
 	rest = binary.NativeEndian.AppendUint32(rest, uint32(flags&^unix.MSG_CMSG_CLOEXEC))
-	return copyOutAll(r.n.Thread, r.header+uint64(unsafe.Offsetof(header{}.controlLen)), rest)
-}
-
-// copyOutAll writes to a thread's memory. EFAULT: not all of it could be.
-func copyOutAll(thread uint32, address uint64, from []byte) unix.Errno {
-	local := []unix.Iovec{{Base: &from[0]}}
-	local[0].SetLen(len(from))
-	n, err := unix.ProcessVMWritev(int(thread), local, []unix.RemoteIovec{{Base: uintptr(address), Len: len(from)}}, 0)
-	if err != nil {
-		return errnoOf(err)
-	}
-	if n != len(from) {
-		return unix.EFAULT
-	}
-	return 0
+	return append(pieces, piece{r.header + uint64(unsafe.Offsetof(header{}.controlLen)), rest})
 }

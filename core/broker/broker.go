@@ -217,6 +217,11 @@ func (b *Broker) guarded(n seccomp.Notification, do func() outcome) {
 		}()
 		o = do()
 	}()
+	b.answer(n, o)
+}
+
+// answer tells a caller how its call went, where that is known.
+func (b *Broker) answer(n seccomp.Notification, o outcome) {
 	if o.later {
 		return
 	}

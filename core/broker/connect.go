@@ -24,10 +24,12 @@ func (b *Broker) connect(n seccomp.Notification) outcome {
 		return elsewhere
 	}
 	o := b.connectCopy(n, fd, raw)
-	if !o.later {
-		unix.Close(fd)
+	if o.later {
+		return o
 	}
-	return o
+	b.answer(n, o) // first: closing the copy takes a while
+	unix.Close(fd)
+	return elsewhere
 }
 
 // connectCopy decides and acts. A call that has to wait keeps the descriptor.
@@ -61,21 +63,22 @@ func (b *Broker) connectCopy(n seccomp.Notification, fd int, raw []byte) outcome
 			}
 		}
 	}
-	return b.connectInet(n, fd, t)
+	return b.connectInet(n, fd, f, t)
 }
 
 // connectInet makes the connection. A second connect on a socket that is being connected takes the outcome of the first
 // and leaves the socket as the kernel's own waiting connect leaves it, which reading SO_ERROR would not.
-func (b *Broker) connectInet(n seccomp.Notification, fd int, t target) outcome {
-	wait := blocking(fd)
+func (b *Broker) connectInet(n seccomp.Notification, fd int, f socketFacts, t target) outcome {
+	flags, e := flagsOf(fd)
+	if e != 0 {
+		return failed(e)
+	}
+	wait := flags&unix.O_NONBLOCK == 0 && mayWait(fd, f, t)
 	try := func() unix.Errno {
-		return withoutWaiting(fd, func() unix.Errno {
-			e := connectTo(fd, t.raw)
-			if wait && (e == unix.EINPROGRESS || e == unix.EALREADY) && writable(fd) {
-				e = connectTo(fd, t.raw)
-			}
-			return e
-		})
+		if !wait {
+			return connectTo(fd, t.raw)
+		}
+		return withoutWaiting(fd, flags, func() unix.Errno { return connectAtOnce(fd, t.raw) })
 	}
 	end := func(e unix.Errno) outcome {
 		if e == unix.EISCONN && b.lost.take(fd) {
@@ -87,7 +90,7 @@ func (b *Broker) connectInet(n seccomp.Notification, fd int, t target) outcome {
 		}
 		return o
 	}
-	e := try()
+	e = try()
 	if !wait || e != unix.EINPROGRESS && e != unix.EALREADY {
 		return end(e)
 	}
@@ -110,11 +113,18 @@ func (b *Broker) connectInet(n seccomp.Notification, fd int, t target) outcome {
 	return b.wait(p, unix.EPOLLOUT)
 }
 
-// writable tells at once whether a socket can be written to, or failed.
-func writable(fd int) bool {
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0
+// mayWait tells a socket whose connection may take a while. One of datagrams has its address at once, and one that is
+// connected stays so until this thread undoes it: others may wait for what comes there, and must not meet a flag of ours.
+func mayWait(fd int, f socketFacts, t target) bool {
+	if f.kind != unix.SOCK_STREAM || t.none {
+		return false
+	}
+	const established, finWait1, finWait2, closeWait = 1, 4, 5, 8 // include/net/tcp_states.h
+	switch tcpState(fd) {
+	case established, finWait1, finWait2, closeWait:
+		return false
+	}
+	return true
 }
 
 // sendDeadline is when SO_SNDTIMEO ends a call that waits; zero: never.

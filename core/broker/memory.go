@@ -3,8 +3,11 @@ package broker
 import (
 	"bytes"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
 var pageSize = uint64(os.Getpagesize())
@@ -26,11 +29,40 @@ func copyIn(thread uint32, address uint64, to []byte) unix.Errno {
 	return 0
 }
 
-// copyOut writes to a thread's memory, as far as it can.
-func copyOut(thread uint32, address uint64, from []byte) {
-	local := []unix.Iovec{{Base: &from[0]}}
-	local[0].SetLen(len(from))
-	_, _ = unix.ProcessVMWritev(int(thread), local, []unix.RemoteIovec{{Base: uintptr(address), Len: len(from)}}, 0)
+// piece is what goes to one place in a caller's memory.
+type piece struct {
+	address uint64
+	data    []byte
+}
+
+// copyOut writes into the caller's memory. EFAULT: not all of it could be. The number of a caller that has died meanwhile may be
+// another process's: its memory is opened first, then the kernel is asked whether the caller still waits, and what is written
+// goes to what was opened.
+func (b *Broker) copyOut(n seccomp.Notification, pieces ...piece) unix.Errno {
+	memory, err := unix.Open("/proc/"+strconv.FormatUint(uint64(n.Thread), 10)+"/mem", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(memory)
+	}
+	for _, p := range pieces {
+		if len(p.data) == 0 {
+			continue
+		}
+		if !b.standing(n) {
+			return unix.ESRCH // nobody learns it
+		}
+		var done int
+		if memory >= 0 {
+			done, err = unix.Pwrite(memory, p.data, int64(p.address))
+		} else { // without /proc, by the number that it had a moment ago
+			local := []unix.Iovec{{Base: &p.data[0]}}
+			local[0].SetLen(len(p.data))
+			done, err = unix.ProcessVMWritev(int(n.Thread), local, []unix.RemoteIovec{{Base: uintptr(p.address), Len: len(p.data)}}, 0)
+		}
+		if err != nil || done != len(p.data) {
+			return unix.EFAULT
+		}
+	}
+	return 0
 }
 
 // pathAt reads a path out of a thread's memory, "" where it cannot be read.

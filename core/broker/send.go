@@ -261,6 +261,9 @@ func (s *sending) message(r *request) unix.Errno {
 		if s.facts.family == unix.AF_NETLINK && !questionsOnly(data) {
 			return unix.EPERM
 		}
+		if !s.b.standing(s.n) {
+			return unix.ESRCH // it may be another's memory that was read, and nobody learns it
+		}
 		m := message{name: s.name, data: data}
 		if s.sent == 0 {
 			m.control = s.control
@@ -310,7 +313,7 @@ func (s *sending) report() {
 	}
 	var raw [4]byte
 	binary.NativeEndian.PutUint32(raw[:], uint32(s.sent))
-	copyOut(s.n.Thread, s.lengths[s.at], raw[:])
+	_ = s.b.copyOut(s.n, piece{s.lengths[s.at], raw[:]})
 }
 
 // stopped is the answer where it goes no further. What was sent counts before the error.

@@ -44,21 +44,33 @@ func sendOnce(fd int, m message, flags int) (int, unix.Errno) {
 
 // blocking tells whether a call on the descriptor would wait.
 func blocking(fd int) bool {
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	return err == nil && flags&unix.O_NONBLOCK == 0
+	flags, e := flagsOf(fd)
+	return e == 0 && flags&unix.O_NONBLOCK == 0
 }
 
-// withoutWaiting does something on a descriptor that must not block, and leaves it as it was. The flag is the socket's, so
-// that another thread of the program could see it meanwhile; it does so for a moment in which the socket is not connected.
-func withoutWaiting(fd int, do func() unix.Errno) unix.Errno {
+func flagsOf(fd int) (int, unix.Errno) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil {
-		return errnoOf(err)
+	return flags, errnoOf(err)
+}
+
+// connectAtOnce connects a socket that does not wait, and tells the outcome where that is known at once, as on this machine.
+// EALREADY or EINPROGRESS: it is on its way.
+func connectAtOnce(fd int, raw []byte) unix.Errno {
+	e := connectTo(fd, raw)
+	if e == unix.EINPROGRESS {
+		e = connectTo(fd, raw)
 	}
+	return e
+}
+
+// withoutWaiting does something on a descriptor, of which these are the flags, that must not block, and leaves it as it was.
+// The flag is the socket's, so that another thread of the program could see it meanwhile; it does so for a moment in which the
+// socket is not connected.
+func withoutWaiting(fd, flags int, do func() unix.Errno) unix.Errno {
 	if flags&unix.O_NONBLOCK != 0 {
 		return do()
 	}
-	if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags|unix.O_NONBLOCK); err != nil {
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags|unix.O_NONBLOCK); err != nil {
 		return errnoOf(err)
 	}
 	e := do()

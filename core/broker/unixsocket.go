@@ -25,9 +25,13 @@ func (b *Broker) connectUnix(n seccomp.Notification, fd int, f socketFacts, raw 
 	if e != 0 {
 		return failed(e)
 	}
-	wait := blocking(fd)
-	try := func() unix.Errno { return withoutWaiting(fd, func() unix.Errno { return connectTo(fd, to) }) }
-	if e := try(); e != unix.EAGAIN || !wait {
+	flags, e := flagsOf(fd)
+	if e != 0 {
+		unix.Close(place)
+		return failed(e)
+	}
+	try := func() unix.Errno { return withoutWaiting(fd, flags, func() unix.Errno { return connectTo(fd, to) }) }
+	if e := try(); e != unix.EAGAIN || flags&unix.O_NONBLOCK != 0 {
 		unix.Close(place)
 		return failed(e)
 	}

@@ -46,6 +46,9 @@ func (b *Broker) bindWalled(n seccomp.Notification, fd int, f socketFacts, t tar
 	if e == 0 && anyPort {
 		b.bound.add(cookieOf(fd))
 	}
+	if e == 0 && f.kind == unix.SOCK_STREAM {
+		b.walled.chosen.add(cookieOf(fd))
+	}
 	if e != 0 || f.kind != unix.SOCK_DGRAM {
 		return failed(e)
 	}
