@@ -27,7 +27,7 @@ type pending struct {
 	polled    bool // the descriptor tells when to try again; else each look does
 	step      time.Duration
 	next      time.Time // of the next look
-	suspected bool      // a signal for the process was seen at the last look
+	suspected int       // looks in a row at which a signal for the process was there
 }
 
 // How often a waiting call is looked at: soon at first, as a Ctrl-C would be, then less.
@@ -145,6 +145,15 @@ func (b *Broker) tick() {
 			b.end(p)
 		case b.signalled(p):
 			b.finish(p, p.interrupted)
+		case p.suspected > manySuspicions:
+			// Whose it is cannot be told. The kernel undoes ERESTARTSYS only where it has the signal: another would see it.
+			b.finish(p, func() outcome {
+				o := p.interrupted()
+				if o.errno == restart {
+					o.errno = unix.EINTR
+				}
+				return o
+			})
 		case !p.deadline.IsZero() && !now.Before(p.deadline):
 			b.finish(p, p.timeout)
 		case !p.polled:
@@ -200,20 +209,26 @@ func (p *pending) close() {
 	unix.Close(p.fd)
 }
 
-// signalled tells that a signal waits for the caller. One for the whole process may be another thread's to take, which then
-// happens soon: only when it is still there at the next look is it for this one.
+// signalled tells that a signal waits for the caller, and that its kernel will look at it when the call ends: one for its
+// thread, or one for its process, which is the first thread's where it does not block it (complete_signal in kernel/signal.c).
+// Where that one does, it is some other thread's, which then takes it soon: only when some are still there at later looks
+// is it most likely for this one.
 func (b *Broker) signalled(p *pending) bool {
 	s := statusOf(p.n.Thread)
 	switch {
 	case s.pending == 0:
-		p.suspected = false
+		p.suspected = 0
 		return false
-	case s.own, s.threads == 1, p.suspected:
+	case s.own, s.threads == 1, s.process == int(p.n.Thread):
 		return true
 	}
-	p.suspected = true
+	p.suspected++
 	return false
 }
 
-// restart is ERESTARTSYS (linux/errno.h): the kernel makes it EINTR, or makes the call again, as the handler wants it.
+// manySuspicions is how many looks in a row that is.
+const manySuspicions = 2
+
+// restart is ERESTARTSYS (linux/errno.h): the kernel makes it EINTR, or makes the call again, as the handler wants it. It does so
+// on its way to a signal, and nowhere else.
 const restart = unix.Errno(512)
