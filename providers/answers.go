@@ -50,6 +50,8 @@ func (p *Process) answer(listener int, cmd Command, door []int) error {
 		}
 	}
 	b, err := broker.Serve(c)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.answers = b
 	return err
 }

@@ -171,19 +171,31 @@ func (p *Process) reap() {
 
 func (p *Process) finish(s Status, err error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.pidfd < 0 {
+		p.mu.Unlock()
 		return
 	}
 	unix.Close(p.pidfd)
 	p.pidfd = -1
+	answers := p.answers
+	p.mu.Unlock()
 	if p.group != nil {
 		p.outOfMemory = p.group.OutOfMemory()
 		p.group.End() // with what the program left behind in it
 	}
+	if answers != nil {
+		select {
+		case <-answers.Done():
+		case <-time.After(answersTime):
+		}
+	}
 	p.status, p.err = s, err
 	close(p.done)
 }
+
+// answersTime is how long the end of a process waits for that of the answers to its calls, so that what they held is free when
+// the end is told. They go on as long as there is a process that the program has left behind.
+const answersTime = 100 * time.Millisecond
 
 // errStolen is the end that nobody here saw.
 var errStolen = errors.New("the end of the sandboxed process was collected by other code of the application, which waits for all its children: its exit status is lost")
