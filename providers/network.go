@@ -184,6 +184,9 @@ func inNetwork(cmd Command, how Network) Command {
 		}
 	} else if cmd.LooksUp {
 		b.Filter.Ask |= seccomp.AskReceive
+		if b.Filter.Exec || !usesGlibc(cmd.Child) {
+			b.Filter.Ask |= seccomp.AskReceiveMessage
+		}
 	}
 	cmd.Boundary = &b
 	return cmd

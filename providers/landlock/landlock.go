@@ -135,7 +135,7 @@ func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 	}
 	if (pol.UDPNeeded() || pol.LooksUpNames()) && !contract.MayFetch() {
 		gaps = append(gaps, contract.Gap{Text: "pidfd_getfd is not permitted here (Docker's profile does with CAP_SYS_PTRACE): rules for TCP by address hold and work, " +
-			"but datagrams and looking names up are refused where the sandbox has no network of its own"})
+			"but datagrams and looking names up are refused, and a network of the sandbox's own is not to be had"})
 	}
 	for _, e := range pol.Exposures() {
 		switch {

@@ -49,7 +49,9 @@ const (
 	// AskOutcome: what became of a connection (getsockopt of SO_ERROR, getpeername), where a socket of the supervisor's
 	// may take the place of the program's.
 	AskOutcome
-	// AskReceive: recvfrom with an address, and recvmsg, where what a program asked a name server is answered by another
-	// than it asked. The latter cannot be told by a filter from one without an address.
+	// AskReceive: recvfrom with an address, where what a program asked a name server is answered by another than it asked.
 	AskReceive
+	// AskReceiveMessage: recvmsg for the same reason. It cannot be told by a filter from one without an address, and is what
+	// much traffic comes by that is no look-up.
+	AskReceiveMessage
 )

@@ -23,7 +23,7 @@ func socketRules(n Needs) []Rule {
 	}
 	return []Rule{
 		{Call: Call{unix.SYS_SOCKET, "socket"}, Why: "a list of families, types and protocols", Tests: socketTests(n), Verdict: denied},
-		{Call: Call{unix.SYS_SOCKETPAIR, "socketpair"}, Why: "one of a pair of datagram sockets can send to any address", Tests: pairTests(n), Verdict: Allow},
+		{Call: Call{unix.SYS_SOCKETPAIR, "socketpair"}, Why: "of the unix family alone; one of a pair of datagram sockets can send to any address", Tests: pairTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_CONNECT, "connect"}, Why: "reaching a host, or a service of this one", Verdict: ask(AskConnect)},
 		{Call: Call{unix.SYS_BIND, "bind"}, Why: "being reached", Verdict: ask(AskServe)},
 		{Call: Call{unix.SYS_LISTEN, "listen"}, Why: "being reached; it binds by itself where nobody did", Verdict: ask(AskServe)},
@@ -31,7 +31,7 @@ func socketRules(n Needs) []Rule {
 		{Call: Call{unix.SYS_SENDMSG, "sendmsg"}, Why: "its address is in memory", Tests: fastOpenTests(2, n), Verdict: ask(AskSend)},
 		{Call: Call{unix.SYS_SENDMMSG, "sendmmsg"}, Why: "its addresses are in memory", Tests: fastOpenTests(3, n), Verdict: ask(AskSend)},
 		{Call: Call{unix.SYS_RECVFROM, "recvfrom"}, Why: "who sent it, where that is not whom the program takes it for", Tests: recvfromTests(n), Verdict: Allow},
-		{Call: Call{unix.SYS_RECVMSG, "recvmsg"}, Why: "the same", Verdict: ask(AskReceive)},
+		{Call: Call{unix.SYS_RECVMSG, "recvmsg"}, Why: "the same", Verdict: ask(AskReceiveMessage)},
 		{Call: Call{unix.SYS_GETSOCKOPT, "getsockopt"}, Why: "the outcome of a connection that was not waited for", Tests: outcomeTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_GETPEERNAME, "getpeername"}, Why: "asks for the same", Verdict: ask(AskOutcome)},
 		{Call: Call{unix.SYS_SETSOCKOPT, "setsockopt"}, Why: "options that send a packet elsewhere than its address says, or tell others of oneself", Tests: optionTests(n), Verdict: Allow},
@@ -70,15 +70,17 @@ func socketTests(n Needs) []Test {
 	return append(t, Test{[]Match{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}, allow})
 }
 
-// pairTests: where connect is asked about and sends are not, nothing may exist that needs no connect.
+// pairTests: pairs are of the unix family, with the answer of one that has none for others; TIPC has. Where connect is asked
+// about and sends are not, nothing may exist that needs no connect.
 func pairTests(n Needs) []Test {
+	t := []Test{{[]Match{{Arg: 0, Mask: ^uint32(0), Value: unix.AF_UNIX, Not: true}}, Errno(unix.EOPNOTSUPP)}}
 	if n.Ask&AskConnect == 0 || n.Ask&AskSend != 0 {
-		return nil
+		return t
 	}
-	return []Test{
+	return append(t, []Test{
 		{[]Match{masked(1, typeMask, unix.SOCK_DGRAM)}, denied},
 		{[]Match{masked(1, typeMask, unix.SOCK_RAW)}, denied}, // the unix family takes it for SOCK_DGRAM
-	}
+	}...)
 }
 
 // fastOpenTests refuse a send that connects: with the answer of a kernel that does not do it.
