@@ -38,8 +38,10 @@ func networkPlan() *plan.Network {
 	if n.Source == "" {
 		n.Source = "192.0.2.1" // a host without a network: any address that is nobody's
 	}
-	if n.Source6 == "" {
-		n.Source6 = someAddress6()
+	if n.Source6 != "" {
+		n.Reach6 = []string{netip.PrefixFrom(netip.IPv6Unspecified(), 0).String()}
+	} else {
+		n.Source6, n.Reach6 = neighbours6()
 	}
 	for _, a := range resolver.ReadSystem().Inside() {
 		n.Servers = append(n.Servers, a.String())
@@ -52,19 +54,24 @@ func networkPlan() *plan.Network {
 	return n
 }
 
-// someAddress6 is one of this host's IPv6 addresses, "" where it has none but those of its links: a host may know the way to
-// some networks and not to all.
-func someAddress6() string {
+// neighbours6 is one of this host's IPv6 addresses and the networks that it is in, for one that knows no way to others: what
+// it does not reach must not seem to be within reach, or clients would try it first.
+func neighbours6() (source string, networks []string) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is6() && p.Addr().IsGlobalUnicast() {
-			return p.Addr().String()
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil || !p.Addr().Is6() || !p.Addr().IsGlobalUnicast() || p.IsSingleIP() {
+			continue
 		}
+		if source == "" {
+			source = p.Addr().String()
+		}
+		networks = append(networks, p.Masked().String())
 	}
-	return ""
+	return source, networks
 }
 
 // sourceOf is the address that packets of this host to another bear, "" where there is no way to it.

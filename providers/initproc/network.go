@@ -97,8 +97,12 @@ func devices(n *plan.Network, own []netip.Addr) (notes []string, err error) {
 	if err := link.Route(plan.StandIns, netip.AddrFrom4([4]byte{127, 0, 0, 1})); err != nil {
 		return nil, fmt.Errorf("route to services of the host: %w", err)
 	}
-	if n.Source6 != "" {
-		if err := rtnl.Everywhere6(); err != nil {
+	for _, text := range n.Reach6 {
+		to, err := netip.ParsePrefix(text)
+		if err == nil {
+			err = rtnl.Outward6(to)
+		}
+		if err != nil {
 			notes = append(notes, fmt.Sprintf("datagrams over IPv6 do not leave the sandbox: %v", err))
 		}
 	}

@@ -23,6 +23,8 @@ type Network struct {
 	Source string
 	// Source6 is the same for IPv6, "" where the host reaches nothing by it.
 	Source6 string
+	// Reach6 are the networks of IPv6 that the host reaches.
+	Reach6 []string
 	// Cookie is the kernel's number of the supervisor's own network namespace (SO_NETNS_COOKIE, Linux 5.14): init
 	// proves that its own is another. 0 where the kernel tells none.
 	Cookie uint64

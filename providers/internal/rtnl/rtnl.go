@@ -138,11 +138,11 @@ func (n *Socket) Route(to netip.Prefix, source netip.Addr) error {
 	return n.do(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, structure(&route), attributes...)
 }
 
-// Everywhere6 has the loopback device take IPv6 packets for all addresses that are not its own, and drop them behind it, as
-// it does those of IPv4 by [Socket.Outward]. By netlink such a route becomes one that refuses (fib6_is_reject in
+// Outward6 has the loopback device take IPv6 packets for the addresses of a network that are not its own, and drop them behind
+// it, as it does those of IPv4 by [Socket.Outward]. By netlink such a route becomes one that refuses (fib6_is_reject in
 // net/ipv6/route.c), unless it is a local one, whose packets reach whoever listens here. The older request tells the two
 // parts of that apart: a route that may lead to the loopback device, and packets that are to be forwarded, which nobody does.
-func Everywhere6() error {
+func Outward6(to netip.Prefix) error {
 	const up, local = 0x1, 0x80000000 // RTF_UP, RTF_LOCAL
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -157,7 +157,7 @@ func Everywhere6() error {
 		info           uint64
 		flags          uint32
 		index          int32
-	}{kind: unix.RTN_UNICAST, metric: 1, flags: up | local, index: Loopback}
+	}{to: to.Addr().As16(), length: uint16(to.Bits()), kind: unix.RTN_UNICAST, metric: 1, flags: up | local, index: Loopback}
 	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCADDRT, uintptr(unsafe.Pointer(&route))); e != 0 {
 		return e
 	}
