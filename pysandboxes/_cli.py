@@ -1,4 +1,4 @@
-"""``pysandboxes check | explain | diff | doctor``: whether a profile is sound, what it allows and why, what works here.
+"""``pysandboxes check | explain | diff | report | doctor``: is a profile sound, what does it allow and why, what works here.
 
 The engine answers; ``_report`` words the answers. Exit status, the same for every command: 0 in order, 1 something to look
 at (``check``: a finding of grade error, with ``--strict`` of grade warning too; ``explain``: refused; ``diff``: more is allowed
@@ -101,6 +101,16 @@ def _parser() -> ArgumentParser:
     )
     diff.add_argument("before", help="the profile that held")
     diff.add_argument("after", help="the profile that is to hold")
+
+    report = command(
+        "report",
+        _page,
+        "write a page for the person who reviews a profile",
+        "exit status: 0 the page is written, 2 it is not",
+    )
+    report.add_argument("profile", nargs="?", default=PROFILE, help=f"the profile (default: {PROFILE})")
+    report.add_argument("-o", "--output", metavar="PAGE", help="the HTML file to write (default: standard output)")
+    report.add_argument("--before", metavar="FILE", help="the profile that held before (default: PROFILE.old, where it exists)")
     return parser
 
 
@@ -158,6 +168,35 @@ def _diff(options: Namespace) -> int:
     answer = ask("Diff", {**_request(options.before), "other": os.path.abspath(options.after)})
     _report.show(options.json, answer, _report.diff)
     return 1 if answer["opens"] else 0
+
+
+def _page(options: Namespace) -> int:
+    from . import _page, _report
+    from ._native import ask
+
+    before = options.before or f"{options.profile}.old"
+    problem = ""
+    if options.before or os.path.lexists(before):
+        try:
+            answer = ask("Report", {**_request(options.profile), "other": os.path.abspath(before)})
+        except SandBoxError as exc:
+            if options.before:
+                raise
+            answer, problem = ask("Report", _request(options.profile)), str(exc)
+    else:
+        answer, before = ask("Report", _request(options.profile)), ""
+    if options.json:
+        _report.show(True, answer, _report.policy)
+        return 0
+    from datetime import date
+
+    page = _page.page(answer, before, problem, date.today().isoformat())
+    if options.output is None:
+        print(page, end="")
+    else:
+        _page.write(options.output, page)
+        print(f"pysandboxes: look at {options.output}", file=sys.stderr)
+    return 0
 
 
 def _place() -> dict[str, Any]:

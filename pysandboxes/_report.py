@@ -75,7 +75,7 @@ def check(profile: str, answer: Answer, paint: Paint) -> Iterator[str]:
     for finding in answer["findings"]:
         grade = finding["grade"]
         counts[grade] += 1
-        where = place(finding) or _short(profile)
+        where = place(finding) or short(profile)
         first, *rest = finding["message"].splitlines()
         subject = f"{finding['rule']}: " if finding["rule"] else ""
         yield f"{where}: {paint(grade, grade)}[{finding['kind']}]: {subject}{first}"
@@ -86,7 +86,7 @@ def check(profile: str, answer: Answer, paint: Paint) -> Iterator[str]:
     rules = _count(answer["rules"], "rule")
     found = ", ".join(_count(number, grade) for grade, number in counts.items())
     locked = ", locked" if answer["locked"] else ""
-    yield f"{_short(profile)}: {rules}{locked}, os-sandbox is {answer['provider'] or 'not available'}; {found}"
+    yield f"{short(profile)}: {rules}{locked}, os-sandbox is {answer['provider'] or 'not available'}; {found}"
 
 
 def _risks(risks: list[Answer], paint: Paint) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _layer(layer: Answer) -> str:
 def policy(answer: Answer, paint: Paint) -> Iterator[str]:
     """The policy in force."""
     locked = ", locked by learn=false" if answer["locked"] else ""
-    yield paint(f"{_short(answer['profile'])}{locked}", "title")
+    yield paint(f"{short(answer['profile'])}{locked}", "title")
     if answer["problem"]:
         yield f"{paint('error', 'error')}: it would not start: {answer['problem']}"
     yield paint("layers and limits", "title")
@@ -208,10 +208,11 @@ def place(where: Answer) -> str:
     """``file:line``, the file as a person here would name it; the origin's name for rules that stand in no file."""
     if not where["line"]:
         return str(where["file"])
-    return f"{_short(where['file'])}:{where['line']}"
+    return f"{short(where['file'])}:{where['line']}"
 
 
-def _short(path: str) -> str:
+def short(path: str) -> str:
+    """A path as a person here would name it."""
     here = os.getcwd() + "/"
     return path.removeprefix(here) if path.startswith(here) else path
 

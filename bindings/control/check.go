@@ -70,21 +70,27 @@ func CheckProfile(request string) (string, error) {
 		return "", err
 	}
 	answer := checked{Rules: len(loaded.Profile.Rules), Locked: loaded.Profile.Locked, Provider: loaded.kernel.Provider,
-		Findings: []finding{}, Risks: []graded{}, Protected: texts(loaded.Policy.Protected())}
-	for _, f := range loaded.findings() {
-		shown := finding{at(f.Pos), f.Grade.String(), f.Kind, border.Text(f.Line), border.Text(f.Message), border.Text(f.Hint), nil}
-		if !f.Other.IsZero() {
-			other := at(f.Other)
-			shown.Other = &other
-		}
-		answer.Findings = append(answer.Findings, shown)
-	}
+		Findings: loaded.shown(), Risks: []graded{}, Protected: texts(loaded.Policy.Protected())}
 	for _, g := range review.Grants(loaded.Subject) {
 		if !g.Deny {
 			answer.Risks = append(answer.Risks, graded{at(g.Rule.Pos), border.Text(g.Shown()), g.Risk.String(), border.Text(g.Why)})
 		}
 	}
 	return border.JSON(answer)
+}
+
+// shown are the findings as answers give them.
+func (l *loaded) shown() []finding {
+	out := []finding{}
+	for _, f := range l.findings() {
+		shown := finding{at(f.Pos), f.Grade.String(), f.Kind, border.Text(f.Line), border.Text(f.Message), border.Text(f.Hint), nil}
+		if !f.Other.IsZero() {
+			other := at(f.Other)
+			shown.Other = &other
+		}
+		out = append(out, shown)
+	}
+	return out
 }
 
 func readProfileRequest(request string) (profileRequest, error) {

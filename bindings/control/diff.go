@@ -36,11 +36,18 @@ func Diff(request string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return border.JSON(compare(before, after))
+}
+
+// comparison is Diff's answer.
+type comparison struct {
+	Opens   bool      `json:"opens"`
+	Changes []changed `json:"changes"`
+}
+
+func compare(before, after *loaded) comparison {
 	changes := review.Diff(before.Subject, after.Subject)
-	out := struct {
-		Opens   bool      `json:"opens"`
-		Changes []changed `json:"changes"`
-	}{review.Opens(changes), []changed{}}
+	out := comparison{review.Opens(changes), []changed{}}
 	where := func(p profile.Position) *place {
 		if p.IsZero() {
 			return nil
@@ -51,7 +58,7 @@ func Diff(request string) (string, error) {
 	for _, c := range changes {
 		out.Changes = append(out.Changes, changed{c.Effect.String(), c.Key, border.Text(c.Old), border.Text(c.New), where(c.OldPos), where(c.NewPos), c.Risk.String(), border.Text(c.Why)})
 	}
-	return border.JSON(out)
+	return out
 }
 
 // Keys gives the table of keys that a profile may hold, as a JSON list: name, family, grammar, meaning, risk, example.

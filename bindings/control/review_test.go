@@ -171,3 +171,31 @@ func TestDoctorKnowsEveryProvider(t *testing.T) {
 	_, err = Doctor("{")
 	assert.ErrorContains(t, err, "malformed")
 }
+
+func TestReportGivesEachRuleWithItsCommentAndWhatItOpens(t *testing.T) {
+	const text = "python-import=json # app.py:1\nexpose-ro=/etc/hostname\nnet=DENY|*|@private|*|*\nenv=A=${HOST}\nlimit-cpu=3s\n"
+	raw, err := Report(request(t, text, "python-import=json\n"))
+	require.NoError(t, err)
+	var got reported
+	require.NoError(t, json.Unmarshal([]byte(raw), &got))
+	rules := map[string]reportedGrant{}
+	for _, f := range got.Families {
+		for _, r := range f.Rules {
+			rules[string(r.Rule)] = r
+		}
+	}
+	require.Len(t, rules, 4, raw)
+	assert.EqualValues(t, "app.py:1", rules["python-import=json"].Comment)
+	assert.Len(t, rules["expose-ro=/etc/hostname"].Opens, 1)
+	assert.True(t, rules["net=DENY|*|@private|*|*"].Deny)
+	assert.EqualValues(t, "set here", rules["env=A=${HOST}"].Opens[0])
+	assert.NotContains(t, raw, "value of the host")
+	require.NotNil(t, got.Compared)
+	assert.True(t, got.Compared.Opens)
+
+	raw, err = Report(request(t, text, ""))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal([]byte(raw), &got))
+	_, err = Report(request(t, "nonsense\n", ""))
+	assert.ErrorContains(t, err, "not a rule")
+}

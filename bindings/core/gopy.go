@@ -112,6 +112,17 @@ func control_Open(request *C.char, _fail **C.char) (_ret CGoHandle) {
 	return handleFromPtr_Ptr_control_Sandbox(cret)
 }
 
+//export control_Report
+func control_Report(request *C.char, _fail **C.char) (_ret *C.char) {
+	defer recoverTo(_fail, "control.Report")
+	cret, __err := control.Report(C.GoString(request))
+	if __err != nil {
+		*_fail = failure(__err)
+		return
+	}
+	return C.CString(cret)
+}
+
 //export control_ResultName
 func control_ResultName(request *C.char, _fail **C.char) (_ret *C.char) {
 	defer recoverTo(_fail, "control.ResultName")

@@ -253,6 +253,33 @@ _wrap__core_control_Open(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyO
 }
 
 static PyObject *
+_wrap__core_control_Report(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
+{
+    char *psb_fail = NULL;
+    PyObject *py_retval;
+    char *retval;
+    char *request;
+    const char *keywords[] = {"request", NULL};
+
+    PSB_FORK_GUARD("control_Report");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, (char *) "s", (char **) keywords, &request)) {
+        return NULL;
+    }
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        retval = control_Report(request, &psb_fail);
+        Py_END_ALLOW_THREADS
+    } while (psb_pending(&psb_fail));
+    if (psb_raise(psb_fail)) {
+        free(retval);
+        return NULL;
+    }
+    py_retval = Py_BuildValue((char *) "s", retval);
+    free(retval);
+    return py_retval;
+}
+
+static PyObject *
 _wrap__core_control_ResultName(PyObject * PYBINDGEN_UNUSED(dummy), PyObject *args, PyObject *kwargs)
 {
     char *psb_fail = NULL;
@@ -633,6 +660,7 @@ _wrap__core_control_Version(PyObject *PYBINDGEN_UNUSED(_args), PyObject *PYBINDG
     {"control_Explain", (PyCFunction)(void (*)(void))_wrap__core_control_Explain, METH_KEYWORDS|METH_VARARGS, "control_Explain($module, request)\n--\n\nExplain says which rule decides a question, per layer, and what would change it. The request is CheckProfile's with question, such as [\"connect example.com:443\"], as one text or as words. The answer is JSON: question, allow, family, op, subject, category, rule, line, change, advice, layers, note, text. Without a question it is the policy in force: profile, locked, provider, problem, settings, families, environ, runtime."}, \
     {"control_Keys", (PyCFunction)(void (*)(void))_wrap__core_control_Keys, METH_NOARGS, "control_Keys($module)\n--\n\nKeys gives the table of keys that a profile may hold, as a JSON list: name, family, grammar, meaning, risk, example."}, \
     {"control_Open", (PyCFunction)(void (*)(void))_wrap__core_control_Open, METH_KEYWORDS|METH_VARARGS, "control_Open($module, request)\n--\n\nOpen loads the profile and chooses the provider; Ensure starts the child. The request is JSON, see openRequest."}, \
+    {"control_Report", (PyCFunction)(void (*)(void))_wrap__core_control_Report, METH_KEYWORDS|METH_VARARGS, "control_Report($module, request)\n--\n\nReport gives all that a person needs to judge a profile. The request is CheckProfile's; with other, the profile that held before. The answer is JSON: what Explain alone gives, with deny, comment and opens (on this machine, a sentence each) beside each rule; findings (as CheckProfile gives them) and compared (as Diff gives it, or null). Names and sizes of files are read, no contents."}, \
     {"control_ResultName", (PyCFunction)(void (*)(void))_wrap__core_control_ResultName, METH_KEYWORDS|METH_VARARGS, "control_ResultName($module, request)\n--\n\nResultName judges a name that a result of remote-result-mode=objects looks up. The request is JSON: module, name, and definition (module, name, class, standard, bases) of what they led to, or null. The answer is JSON: listed (a name of the fixed table of the standard library's value types) and why (what the guard has against it, as half a sentence, \"\" where nothing)."}, \
     {"control_ResultPath", (PyCFunction)(void (*)(void))_wrap__core_control_ResultPath, METH_KEYWORDS|METH_VARARGS, "control_ResultPath($module, request)\n--\n\nResultPath names the place in a validated result at which a name is looked up: result['rows'][3].owner. The request is JSON: data (the pickle in base64), buffers (how many come beside it), module, name. The answer is a JSON string."}, \
     {"control_Sandbox_Another", (PyCFunction)(void (*)(void))_wrap__core_control_Sandbox_Another, METH_KEYWORDS|METH_VARARGS, "control_Sandbox_Another($module, _handle)\n--\n\nAnother is a sandbox under the same policy, with children of its own: nothing is read again, so that many are alike whatever becomes of the profile meanwhile. Each is stopped by itself."}, \

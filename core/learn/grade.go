@@ -40,3 +40,10 @@ func SecretPath(path string) bool {
 func RunLater(path string, file bool) bool {
 	return codeFolder.MatchString(path) || file && startFile.MatchString(path)
 }
+
+// Distributions says which installed distribution a top-level module came from, as "name version", by the RECORD files in
+// the site folders; "" where none names it.
+func Distributions(site []string) func(module string) string {
+	known := readDistributions(site)
+	return func(module string) string { return known.of[module] }
+}

@@ -188,3 +188,15 @@ func (p *Policy) PublicName(n NetQuestion) Decision {
 	}
 	return p.refuseNet(n, 0, "")
 }
+
+// Networks lists the networks of the rule's named set, nil where it names none.
+func (n NetRule) Networks() []netip.Prefix {
+	var out []netip.Prefix
+	named := setNames[n.Set()]
+	for _, row := range setTable {
+		if named != public && row.set == named {
+			out = append(out, row.prefix)
+		}
+	}
+	return out
+}

@@ -33,6 +33,7 @@ type lexer struct {
 	afterEq  bool // a quote may open after the first `=` of the value
 	comments bool // ` #` ends the value
 	depth    int  // nesting of `${}`
+	comment  string
 }
 
 const (
@@ -118,6 +119,7 @@ func (l *lexer) item(it *item) (more bool, _ *SyntaxError) {
 		case l.comments && c == '#' && (l.off == 0 || l.line[l.off-1] == ' ' || l.line[l.off-1] == '\t'):
 			trim()
 			flush()
+			l.comment = strings.TrimSpace(l.line[l.off+1:])
 			l.off = len(l.line)
 			return false, nil
 		case quoted && c != ' ' && c != '\t':

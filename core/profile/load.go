@@ -247,6 +247,7 @@ func (l *loader) rule(lex *lexer, origin Origin, depth int) (*Rule, error) {
 	if serr != nil {
 		return nil, serr
 	}
+	r.Comment = lex.comment
 	if key.Kind == List || key.Kind == Fields {
 		items = divide(items, lex.sep)
 	}

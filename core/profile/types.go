@@ -70,6 +70,7 @@ type Rule struct {
 	Origin   Origin
 	Depth    int    // include depth, 0 in the profile itself
 	Source   string // the line as written
+	Comment  string // what stands behind ` #` in the line; learning writes there who asked for the rule
 	rank     int    // lower wins for scalars
 }
 
