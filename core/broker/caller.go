@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/asker"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
@@ -16,21 +17,13 @@ const maxThreads = 64
 // threads are descriptors of threads that called lately: opening one costs more than all else that an answer does.
 type threads map[uint32]int
 
-// pidfdThread is PIDFD_THREAD (linux/pidfd.h, Linux 6.9): without it only a process's first thread has a descriptor.
-const pidfdThread = unix.O_EXCL
-
 // of gives the descriptor of a thread that has a call pending. A number in the cache may be of a thread that has ended and
 // given its number away: fetching from that one fails, so that only the caller's is ever used.
 func (t threads) of(thread uint32) (fd int, cached bool, err error) {
 	if fd, known := t[thread]; known {
 		return fd, true, nil
 	}
-	fd, err = unix.PidfdOpen(int(thread), pidfdThread)
-	if err == unix.EINVAL || err == unix.ENOENT {
-		// An older kernel. The process of a thread has the same descriptors, unless the program took pains that it has
-		// not; then it is the process's that is judged and acted on.
-		fd, err = unix.PidfdOpen(processOf(thread), 0)
-	}
+	fd, err = asker.Thread(thread).Open()
 	if err != nil {
 		return -1, false, err
 	}
@@ -95,7 +88,7 @@ func (b *Broker) fetch(n seccomp.Notification, fd int32) (int, unix.Errno) {
 func (b *Broker) standing(n seccomp.Notification) bool { return seccomp.Valid(b.config.Listener, n.ID) }
 
 // processOf gives the process that a thread belongs to, 0 where that cannot be read.
-func processOf(thread uint32) int { return statusOf(thread).process }
+func processOf(thread uint32) int { return asker.Thread(thread).Process() }
 
 // status is what /proc says of a thread.
 type status struct {

@@ -47,7 +47,7 @@ func times(arg, n int, one func(a, b uint64) (unix.Timespec, bool)) func(*caller
 		var set *[2]unix.Timespec
 		if args[arg] != 0 {
 			data := make([]byte, 2*n)
-			if e := c.memory(args[arg], data); e != 0 {
+			if e := c.Memory(args[arg], data); e != 0 {
 				return nil, e
 			}
 			set = &[2]unix.Timespec{}
@@ -95,7 +95,7 @@ func attribute(arg int) func(*caller, []uint64) (change, unix.Errno) {
 		}
 		value := make([]byte, args[arg+2])
 		if len(value) > 0 {
-			if e := c.memory(args[arg+1], value); e != 0 {
+			if e := c.Memory(args[arg+1], value); e != 0 {
 				return nil, e
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/asker"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
@@ -86,7 +87,7 @@ func (w *Worker) perform(r request) (e unix.Errno) {
 	if !ok {
 		return unix.ENOSYS
 	}
-	who := &caller{int(r.n.Thread)}
+	who := &caller{asker.Thread(r.n.Thread)}
 	fd, e := who.open(c.file, r.n.Args[:])
 	if e != 0 {
 		return e
@@ -100,7 +101,7 @@ func (w *Worker) perform(r request) (e unix.Errno) {
 		return unix.EINTR // what was read may have been another process's; nobody takes the answer
 	}
 	if c.file.path != none || !who.nameless(fd, int(int32(r.n.Args[0]))) {
-		if path := named(fd); path == "" || !w.permit(path, c.op) {
+		if path := asker.Named(fd); path == "" || !w.permit(path, c.op) {
 			return unix.EACCES
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/asker"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
@@ -423,9 +424,9 @@ func TestALinkThatChanges(t *testing.T) {
 		}, false},
 		"let go on": {func(dir string, listener int) {
 			receive(listener, func(n seccomp.Notification) {
-				who := &caller{int(n.Thread)}
+				who := &caller{asker.Thread(n.Thread)}
 				if fd, e := who.open(calls[n.NR].file, n.Args[:]); e == 0 {
-					inside := strings.HasPrefix(named(fd), dir+"/")
+					inside := strings.HasPrefix(asker.Named(fd), dir+"/")
 					unix.Close(fd)
 					if inside {
 						seccomp.Continue(listener, n.ID)
