@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from complete_mode import Place
 
@@ -205,3 +207,17 @@ def test_a_program_that_closes_all_descriptors_goes_on(provider: str, place: Pla
     assert done.stdout.splitlines()[:10] == refused, done.stderr
     assert done.stdout.splitlines()[10:] == bare.stdout.splitlines()[10:]
     assert "TextIOWrapper" in bare.stdout
+
+
+def test_a_program_that_no_rule_exposes_is_named(place: Place) -> None:
+    place.provider = "landlock"
+    place.profile("python-import=subprocess\npython-api=ALLOW:subprocess.run\nexpose-ro=/bin/sh\n")
+    code = "import subprocess; print(subprocess.run('true; sort </dev/null; sort </dev/null', shell=True).returncode)"
+    done = place.run("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "126"
+    # A shell tries every folder of its PATH that has one, and /bin may be /usr/bin.
+    told = re.search(r"refused to native code, [24] times: .*\n.*\n +(expose-ro=/(?:usr/)?bin/sort)\n", done.stderr)
+    assert told, done.stderr
+    done = place.run(f"--{told[1]}", "-c", code)
+    assert (done.stdout.strip(), done.stderr) == ("0", "")

@@ -46,7 +46,7 @@ type Denial struct {
 	Op      string // exec, connect, bind, listen, sendto, chmod, chown, utime, setxattr, removexattr
 	Subject string // exec: the path as the program gave it, "" where it could not be read
 	Thread  int    // the caller's thread number in the supervisor's view
-	// Decision is the judge's; nil for exec.
+	// Decision is the judge's; nil for an exec without a grant.
 	Decision *policy.Decision
 }
 
@@ -82,6 +82,8 @@ type Config struct {
 	Keep bool
 	// OwnExec: the first exec is init's own and goes on.
 	OwnExec bool
+	// Runs: programs may be run, as the kernel's file rules have it. What they refuse is told.
+	Runs bool
 	// Denied takes each denial before its caller gets the answer. It must not block. May be nil.
 	Denied func(Denial)
 	// Note takes what a person should know of the service itself. May be nil.

@@ -243,8 +243,12 @@ func (c *Child) brokerNote(text string) { c.plan.spec.Logger.Warn(text) }
 
 func nativeDenial(d broker.Denial) wire.Denial {
 	if d.Decision != nil {
+		layer := "broker"
+		if d.Op == "exec" {
+			layer = "os" // the kernel's file rules refuse it
+		}
 		denial := wire.Denial{
-			Layer: "broker", Family: d.Decision.Family, Subject: d.Decision.Subject, Op: d.Op, Category: d.Decision.Category,
+			Layer: layer, Family: d.Decision.Family, Subject: d.Decision.Subject, Op: d.Op, Category: d.Decision.Category,
 			Add: d.Decision.Add, Message: d.Decision.Message(),
 		}
 		if !d.Decision.Rule.IsZero() {

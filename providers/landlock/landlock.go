@@ -92,6 +92,7 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 				Inet:         pol.NetNeeded(),
 				UDP:          pol.UDPNeeded(),
 				Exec:         pol.GrantsExec(),
+				TellExec:     pol.GrantsExec(),
 				Fork:         pol.GrantsExec(),
 				UnixDatagram: writable.socket,
 				Metadata:     writable.any,

@@ -61,7 +61,10 @@ func execRules(n Needs) []Rule {
 	disarm := Match{Arg: 1, Mask: ^uint32(0), Value: uint32(unix.SIGKILL), Not: true}
 	exec, prctl := Notify, []Test{{[]Match{is(0, unix.PR_SET_PDEATHSIG), disarm}, refuse}}
 	if n.Exec {
-		exec, prctl = Allow, nil
+		prctl = nil
+		if !n.TellExec {
+			exec = Allow
+		}
 	}
 	return []Rule{
 		{Call: Call{unix.SYS_EXECVE, "execve"}, Why: "running programs", Verdict: exec},

@@ -40,6 +40,7 @@ func TestVerdicts(t *testing.T) {
 	asking := Needs{Inet: true, UDP: true, Exec: true, Ask: AskConnect | AskServe | AskSend, Self: me}
 	streams := Needs{Inet: true, Exec: true, Ask: AskConnect | AskServe, Self: me}
 	making := Needs{Inet: true, Ask: AskConnect | AskServe | AskSocket, Self: me}
+	told := Needs{Exec: true, TellExec: true, Fork: true, Self: me}
 	tcp := []uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}
 	for _, c := range []struct {
 		name string
@@ -61,6 +62,8 @@ func TestVerdicts(t *testing.T) {
 		{"exec without a grant", strict, unix.SYS_EXECVE, nil, Notify},
 		{"execveat without a grant", strict, unix.SYS_EXECVEAT, nil, Notify},
 		{"exec with a grant", open, unix.SYS_EXECVE, nil, Allow},
+		{"exec with a grant, told", told, unix.SYS_EXECVE, nil, Notify},
+		{"the death signal with a grant, told", told, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG}, Allow},
 		{"tcp without a net rule", strict, unix.SYS_SOCKET, tcp, denied},
 		{"tcp", open, unix.SYS_SOCKET, tcp, Allow},
 		{"udp over IPv6", open, unix.SYS_SOCKET, []uint32{unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, Allow},

@@ -12,6 +12,9 @@ type Needs struct {
 	// Exec: the policy grants running programs. Without it execve is put to the supervisor, which lets exactly
 	// one through.
 	Exec bool
+	// TellExec: with that grant each execve is put to the supervisor all the same, which lets it go on and says which program no
+	// rule exposes. The kernel's file rules hold it.
+	TellExec bool
 	// Fork: the policy grants making processes. Threads need no grant.
 	Fork bool
 	// UnixDatagram: datagram sockets of the unix family may exist.
