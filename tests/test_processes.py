@@ -221,3 +221,16 @@ def test_a_program_that_no_rule_exposes_is_named(place: Place) -> None:
     assert told, done.stderr
     done = place.run(f"--{told[1]}", "-c", code)
     assert (done.stdout.strip(), done.stderr) == ("0", "")
+
+
+def test_the_folder_of_the_process_under_its_number(place: Place) -> None:
+    place.provider = "landlock"
+    place.profile("python-import=os\nexpose-ro=/proc/self/statm\n")
+    code = (
+        "import os\n"
+        "for number in (os.getpid(), 1):\n"
+        "    try: print(open(f'/proc/{number}/statm').read().count(' '))\n"
+        "    except OSError as e: print(type(e).__name__)"
+    )
+    done = place.run("-c", code)
+    assert (done.returncode, done.stdout.split()) == (0, ["6", "RuleFileNotFoundError"]), done.stderr

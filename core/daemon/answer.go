@@ -79,6 +79,16 @@ func (j *judge) answer(q wire.Question) wire.Answer {
 	return wire.Answer{Seq: q.Seq, Exc: how.exc, Errno: int(how.errno), Message: denial.Message, Denial: &denial}
 }
 
+// ownProcess tells a question about the folder of the very process that asks, by its number, which a rule for /proc/self allows.
+func (j *judge) ownProcess(q wire.Question, asker int) bool {
+	path := ofAsker(q.Path, asker)
+	if path == q.Path || j.learn {
+		return false
+	}
+	q.Path = path
+	return j.decide(q).Allow
+}
+
 // native gives the next refusal of native code, with its number for a message.
 func (j *judge) native(q wire.Question) wire.Answer {
 	a := wire.Answer{Seq: q.Seq, Allow: true}

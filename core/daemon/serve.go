@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,6 +118,7 @@ var messages = sync.Pool{New: func() any { b := make([]byte, wire.MaxMessage+1);
 
 // questions answers one process until it ends or breaks the protocol.
 func (s *server) questions(f *socket) {
+	asker := f.maker()
 	for first := true; ; first = false {
 		buf := messages.Get().(*[]byte)
 		n, err := f.receive(*buf)
@@ -133,7 +135,7 @@ func (s *server) questions(f *socket) {
 			s.logger.Warn("a process of the sandbox broke the protocol and gets no more answers", "error", err)
 			return
 		}
-		a, wanted, last := s.handle(q)
+		a, wanted, last := s.handle(q, asker)
 		if wanted && !s.reply(f, a) || last {
 			return
 		}
@@ -149,17 +151,20 @@ func (s *server) reply(f *socket, a wire.Answer) bool {
 	return f.send(data) == nil
 }
 
-// handle gives the answer to a question, whether one is wanted, and whether it is the last of this socket.
-func (s *server) handle(q wire.Question) (a wire.Answer, wanted, last bool) {
+// handle gives the answer to a question of a process, whether one is wanted, and whether it is the last of this socket.
+func (s *server) handle(q wire.Question, asker int) (a wire.Answer, wanted, last bool) {
 	switch q.Op {
 	case wire.OpHello:
 		a, err := s.greet(q)
 		return a, q.Seq != 0, err != nil
 	case wire.OpLearn, wire.OpLearnEnv:
-		s.learned(q)
+		s.learned(q, asker)
 		return wire.Answer{Seq: q.Seq, Allow: true}, q.Seq != 0, false
 	case wire.OpNote:
 		s.note(q)
+		return wire.Answer{Seq: q.Seq, Allow: true}, q.Seq != 0, false
+	}
+	if q.Op == wire.OpFile && s.judge.ownProcess(q, asker) {
 		return wire.Answer{Seq: q.Seq, Allow: true}, q.Seq != 0, false
 	}
 	a = s.judge.answer(q)
@@ -188,9 +193,12 @@ func (s *server) greet(q wire.Question) (wire.Answer, error) {
 }
 
 // learned hands an observation of the guard to the recorder. Outside of a learning run it is noise.
-func (s *server) learned(q wire.Question) {
+func (s *server) learned(q wire.Question, asker int) {
 	if s.recorder == nil {
 		return
+	}
+	if q.Family == wire.OpFile {
+		q.Path = ofAsker(q.Path, asker)
 	}
 	if q.Quiet && q.Family == wire.OpFile {
 		path, kept := importedFile(q)
@@ -216,6 +224,15 @@ func (s *server) learned(q wire.Question) {
 		o.Family, o.Op, o.Subject = learn.FamilyEnv, "read", q.Name
 	}
 	s.recorder.Add(o)
+}
+
+// ofAsker is a path beneath the folder of the asking process by the name that means it at each start: its number does not.
+func ofAsker(path string, asker int) string {
+	own := "/proc/" + strconv.Itoa(asker)
+	if rest, ok := strings.CutPrefix(path, own); ok && asker > 0 && (rest == "" || rest[0] == '/') {
+		return "/proc/self" + rest
+	}
+	return path
 }
 
 // importedFile says which of the files that the import system touches an import needs. It looks into every folder of

@@ -46,6 +46,15 @@ type socket struct{ fd int }
 // Close may only be called by the goroutine that reads.
 func (s *socket) Close() { unix.Close(s.fd) }
 
+// maker is the process that made the other end, as the kernel knows it; 0 where it does not say.
+func (s *socket) maker() int {
+	who, err := unix.GetsockoptUcred(s.fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0
+	}
+	return int(who.Pid)
+}
+
 // receive takes one message; 0 is the end.
 func (s *socket) receive(buf []byte) (int, error) {
 	for {
