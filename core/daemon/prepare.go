@@ -261,6 +261,9 @@ func (p *Plan) Provider() string {
 	return p.provider.Name()
 }
 
+// Seen counts what a learning run has recorded so far, by family.
+func (p *Plan) Seen() map[string]int { return p.recorder.Seen() }
+
 // LearnReport is the outcome of a learning run.
 type LearnReport struct {
 	Path    string

@@ -58,6 +58,17 @@ func New(o Options) *Recorder {
 	return &Recorder{o: o, seen: map[Observation]*entry{}}
 }
 
+// Seen counts what was recorded so far, by family.
+func (r *Recorder) Seen() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{}
+	for _, e := range r.order {
+		out[e.Family]++
+	}
+	return out
+}
+
 // Add records one observation. The first call site is kept, and native only stays if nothing else saw it.
 func (r *Recorder) Add(o Observation) {
 	if r.o.Prompt && promptsOwn(o) {

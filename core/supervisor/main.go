@@ -105,7 +105,8 @@ func accompanied(plan *daemon.Plan, stderr io.Writer) int {
 	for _, note := range c.Notes() {
 		fmt.Fprintf(stderr, "python-sb: %s\n", note)
 	}
-	accompany(c, signals, adopted)
+	tick, say := progress(plan, stderr)
+	accompany(c, signals, adopted, tick, say)
 	status, err := c.Wait()
 	if left := adopted.End(); len(left) > 0 {
 		fmt.Fprintf(stderr, "python-sb: processes that the program left behind could not be ended: %v\n", left)

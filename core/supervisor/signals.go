@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -63,10 +64,12 @@ type child interface {
 	Done() <-chan struct{}
 }
 
-// accompany passes signals on until the child has ended, and stops with it when it is stopped.
-func accompany(c child, signals <-chan os.Signal, adopted *providers.Adopted) {
+// accompany passes signals on until the child has ended, and stops with it when it is stopped. at each tick it does tell.
+func accompany(c child, signals <-chan os.Signal, adopted *providers.Adopted, tick <-chan time.Time, tell func()) {
 	for {
 		select {
+		case <-tick:
+			tell()
 		case <-c.Done():
 			return
 		case s := <-signals:
