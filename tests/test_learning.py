@@ -56,3 +56,19 @@ def test_a_file_that_a_granted_call_needs_is_named(place: Place, name: str) -> N
     done = place.run("-c", PROGRAMS[name])
     assert done.returncode == 1, done.stdout
     assert re.fullmatch(NEEDS[name], last_line(done.stderr)), done.stderr
+
+
+def test_another_file_is_whole_by_itself(place: Place) -> None:
+    place.environment["OS_SANDBOX"] = "landlock"
+    place.file("data/a.txt", "a")
+    place.profile("python-import=json\nexpose-ro=./data\n")
+    code = "import json; print(open('data/a.txt').read())"
+    done = place.run("--learn=candidate", "--python-import=os", "-c", code)
+    assert done.returncode == 0, done.stderr
+    text = (place.folder / "candidate").read_text()
+    assert "\npython-import=json" in text
+    assert "\nexpose-ro=./data" in text
+    done = place.run("--pysandboxes-config=candidate", "-c", code)
+    assert (done.returncode, done.stdout) == (0, "a\n"), done.stderr
+    again = place.run("--learn=candidate", "-c", code)
+    assert "nothing new was learned" in again.stderr

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,11 +107,9 @@ func (p *Plan) load(learning bool) error {
 	if rule, set := prof.Scalar("learn"); set && !prof.Locked && rule.Value != "" {
 		learning = true
 	}
-	pol, warnings, err := policy.Compile(prof, policy.Context{
-		Runtime: s.Interpreter.RuntimeFor(learning || letsOut(prof)),
-		Target:  s.Target, TargetModules: s.TargetModules, Package: s.Interpreter.Package,
-		Cwd: s.Cwd, Home: s.Home, Learning: learning, Trusted: s.trusted(),
-	})
+	context := s.context(learning)
+	context.Runtime = s.Interpreter.RuntimeFor(learning || letsOut(prof))
+	pol, warnings, err := policy.Compile(prof, context)
 	if err != nil {
 		return err
 	}
@@ -119,6 +118,15 @@ func (p *Plan) load(learning bool) error {
 		p.notices = append(p.notices, place(w.Pos)+w.Text)
 	}
 	return nil
+}
+
+// context is what a profile is compiled against.
+func (s Spec) context(learning bool) policy.Context {
+	return policy.Context{
+		Runtime: s.Interpreter.RuntimeFor(learning),
+		Target:  s.Target, TargetModules: s.TargetModules, Package: s.Interpreter.Package,
+		Cwd: s.Cwd, Home: s.Home, Learning: learning, Trusted: s.trusted(),
+	}
 }
 
 // trusted is what later runs rely on: no more the sandbox's to write than the profile is.
@@ -172,13 +180,53 @@ func (p *Plan) learning(asked bool) error {
 	if err := learn.Ready(path, s.Cwd); err != nil {
 		return err // before the run: what it would have learned is not lost at its end
 	}
+	allowed, err := p.allowedBy(path)
+	if err != nil {
+		return err
+	}
 	p.learnPath = path
 	p.recorder = learn.New(learn.Options{
-		Policy: p.policy, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(), Prompt: s.Prompt,
+		Policy: allowed, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(), Prompt: s.Prompt,
 	})
 	p.notices = append(p.notices, fmt.Sprintf(
 		"LEARNING into %s: everything is allowed and recorded. Never do this with code that you do not trust.", path))
 	return nil
+}
+
+// allowedBy is the policy of the profile that is learned into. Where it is another than the profile in force it is to be whole
+// by itself: what the latter allows, or a rule beside it, is written all the same.
+func (p *Plan) allowedBy(path string) (*policy.Policy, error) {
+	s := p.spec
+	if path == s.ProfilePath || sameFile(path, s.ProfilePath) || s.ProfilePath == "" && !exists(path) {
+		return p.policy, nil
+	}
+	o := profile.Options{Env: s.Env, Platform: "linux", Home: s.Home, Cwd: filepath.Dir(path)}
+	if exists(path) {
+		o.Path = path
+	}
+	prof, err := profile.Load(o)
+	if err != nil {
+		return nil, fmt.Errorf("learning into %s: it does not load: %w", path, err)
+	}
+	if prof.Locked {
+		return nil, &LearnForbiddenError{path + " is locked by learn=false"}
+	}
+	pol, _, err := policy.Compile(prof, s.context(true))
+	if err != nil {
+		return nil, fmt.Errorf("learning into %s: %w", path, err)
+	}
+	return pol, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(one, other)
 }
 
 func within(folder, path string) string {

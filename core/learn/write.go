@@ -189,6 +189,8 @@ func readProfile(path string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("learning into %s: %w", path, err)
 	case !info.Mode().IsRegular():
 		return nil, nil, fmt.Errorf("learning into %s: it is not a regular file", path)
+	case info.Mode().Perm()&0o222 == 0: // it could be replaced all the same, but somebody did not want that
+		return nil, nil, fmt.Errorf("learning into %s: it is read-only\nLet it be written (chmod u+w), or name another file: --learn=FILE", path)
 	case info.Size() > maxProfile:
 		return nil, nil, fmt.Errorf("learning into %s: it has %d bytes, more than a profile may have", path, info.Size())
 	}
