@@ -72,3 +72,20 @@ def test_another_file_is_whole_by_itself(place: Place) -> None:
     assert (done.returncode, done.stdout) == (0, "a\n"), done.stderr
     again = place.run("--learn=candidate", "-c", code)
     assert "nothing new was learned" in again.stderr
+
+
+def test_modules_that_do_not_exist_are_not_written(place: Place) -> None:
+    place.file("late.py")
+    code = (
+        "import sys\n"
+        "for name in ('no_such_module', 'nowhere.deep', 'json.no_such_part', 'late'):\n"
+        "    sys.path.remove('')\n"
+        "    try: __import__(name)\n"
+        "    except ModuleNotFoundError: pass\n"
+        "    sys.path.insert(0, '')\n"
+        "import late"
+    )
+    done = place.run("--learn", "-c", code)
+    assert done.returncode == 0, done.stderr
+    names = set(re.findall(r"^python-import=\w+", (place.folder / ".py-sandboxes").read_text(), re.MULTILINE))
+    assert names == {"python-import=sys", "python-import=json", "python-import=late"}

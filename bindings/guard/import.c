@@ -61,10 +61,7 @@ static bool being_imported(const char *name, size_t n) {
     return false;
 }
 
-static void learn_import(const char *name, size_t n) {
-    if (psb_seen('i', name, n))
-        return;
-    psb_remember('i', name, n);
+static void tell_import(const char *name, size_t n, bool absent) {
     char site[512];
     size_t sn = psb_site(site, sizeof site);
     mp_writer w = {0};
@@ -72,8 +69,16 @@ static void learn_import(const char *name, size_t n) {
     mp_str(&w, "import", 6);
     mp_str(&w, name, n);
     mp_str(&w, site, sn);
-    mp_bool(&w, false);
+    mp_bool(&w, absent);
     psb_tell(&w);
+}
+
+/* Told before the module is made, which may end the process. One that was absent is told each time: it may be there by now. */
+static void learn_import(const char *name, size_t n) {
+    if (psb_seen('i', name, n) && !psb_seen('I', name, n))
+        return;
+    psb_remember('i', name, n);
+    tell_import(name, n, false);
 }
 
 static int ask(const char *name, size_t n, const char *hint, PyObject *subject) {
@@ -266,9 +271,15 @@ PyObject *psb_import_call(PSB_CALL) {
     return result;
 }
 
+/* a is a package above b: a.b, a.b.c. */
+static bool above(PyObject *a, PyObject *b) {
+    Py_ssize_t n = PyUnicode_GET_LENGTH(a);
+    return PyUnicode_GET_LENGTH(b) > n && PyUnicode_READ_CHAR(b, n) == '.' && PyUnicode_Tailmatch(b, a, 0, n, -1) == 1;
+}
+
 /* Whether the exception that is set says that no module `name` was found: not that a module which `name` imports was not, and
  * not that a rule refused one. */
-static bool is_missing(PyObject *name) {
+static bool is_missing(PyObject *name, bool or_above) {
     if (!PyErr_ExceptionMatches(PyExc_ModuleNotFoundError))
         return false;
     PyObject *type, *value, *tb;
@@ -277,7 +288,7 @@ static bool is_missing(PyObject *name) {
     PyObject *refusal = psb_exception_class("SandBoxError");
     PyObject *missing = value ? PyObject_GetAttrString(value, "name") : NULL;
     bool same = refusal && !PyErr_GivenExceptionMatches(type, refusal) && missing && PyUnicode_CheckExact(missing) &&
-                PyUnicode_Compare(missing, name) == 0;
+                (PyUnicode_Compare(missing, name) == 0 || (or_above && above(missing, name)));
     Py_XDECREF(missing);
     PyErr_Clear();
     PyErr_Restore(type, value, tb);
@@ -310,7 +321,7 @@ static bool was_first(const char *folder) {
 
 /* A module was not found. If a file of that name stands in a folder that may not be read, say so. */
 static void explain_missing(PyObject *name) {
-    if (!refused_folder[0] || !is_missing(name))
+    if (!refused_folder[0] || !is_missing(name, false))
         return;
     PyObject *type, *value, *tb;
     PyErr_Fetch(&type, &value, &tb);
@@ -344,6 +355,29 @@ static void explain_missing(PyObject *name) {
     refused_folder[0] = 0;
 }
 
+/* There is no such module, so it needs no rule; a package that was looked through for it does. The exception that says so stays
+ * as it is. */
+static void take_back(PyObject *name) {
+    PyObject *type, *value, *tb;
+    Py_ssize_t n;
+    const char *s;
+    if (!is_missing(name, true))
+        return;
+    bool itself = is_missing(name, false);
+    PyErr_Fetch(&type, &value, &tb);
+    PyObject *hold = utf8(name, &s, &n);
+    if (hold && psb_seen('i', s, (size_t)n)) {
+        psb_remember('I', s, (size_t)n);
+        tell_import(s, (size_t)n, true);
+        const char *dot = itself ? memchr(s, '.', (size_t)n) : NULL;
+        if (dot)
+            learn_import(s, (size_t)(dot - s));
+    }
+    Py_XDECREF(hold);
+    PyErr_Clear();
+    PyErr_Restore(type, value, tb);
+}
+
 PyObject *psb_find_and_load(PSB_CALL) {
     (void)door;
     if (n < 1 || !PyUnicode_CheckExact(args[0]))
@@ -358,7 +392,9 @@ PyObject *psb_find_and_load(PSB_CALL) {
         return NULL;
     PyObject *module = psb_call_original(original, args, n, kwnames);
     if (!module) {
-        if (psb.phase == PSB_PHASE_USER && !psb.learn)
+        if (psb.phase == PSB_PHASE_USER && psb.learn)
+            take_back(name);
+        else if (psb.phase == PSB_PHASE_USER)
             explain_missing(name);
         return NULL;
     }

@@ -197,6 +197,10 @@ func (s *server) learned(q wire.Question, asker int) {
 	if s.recorder == nil {
 		return
 	}
+	if q.Quiet && q.Family == wire.OpImport {
+		s.recorder.Absent(q.Name, asker)
+		return
+	}
 	if q.Family == wire.OpFile {
 		q.Path = ofAsker(q.Path, asker)
 	}
@@ -207,7 +211,7 @@ func (s *server) learned(q wire.Question, asker int) {
 		}
 		q.Path = path
 	}
-	o := learn.Observation{Event: q.Event, Site: q.Site}
+	o := learn.Observation{Event: q.Event, Site: q.Site, Process: asker}
 	switch q.Family {
 	case wire.OpFile:
 		o.Family, o.Op, o.Subject, o.Write = learn.FamilyFile, q.Event, q.Path, q.Write

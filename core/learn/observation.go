@@ -18,24 +18,24 @@ type Observation struct {
 	Family string
 	Op     string // what was done: "open", "connect", "import", "eval" ...
 	// Subject is the path (canonical, absolute), the variable, the module, the function or the type. Unused for net.
-	Subject    string
-	Write      bool   // file: written, created, or removed
-	Host       string // net: an address, or for Op "resolve" a name; for Proto "unix" a path
-	Proto      string // net: tcp, udp, icmp, raw, unix
-	Port       int
-	Direction  string // net: IN or OUT; derived from Op if empty
-	Event      string // the audit event
-	Category   string // call: the category of the function
-	Site       string // file:line of the first caller outside the standard library, or ""
-	Native     bool   // seen by the kernel's observer only
-	Dist       string // import: the distribution, if known
-	Version    string // import: the distribution's version
-	duplicates int    // how often more this very observation came
+	Subject   string
+	Write     bool   // file: written, created, or removed
+	Host      string // net: an address, or for Op "resolve" a name; for Proto "unix" a path
+	Proto     string // net: tcp, udp, icmp, raw, unix
+	Port      int
+	Direction string // net: IN or OUT; derived from Op if empty
+	Event     string // the audit event
+	Category  string // call: the category of the function
+	Site      string // file:line of the first caller outside the standard library, or ""
+	Native    bool   // seen by the kernel's observer only
+	Process   int    // import: who asked; 0 where that makes no difference
+	Dist      string // import: the distribution, if known
+	Version   string // import: the distribution's version
 }
 
 // key is what makes two observations the same: all but who asked.
 func (o Observation) key() Observation {
-	o.Site, o.Dist, o.Version, o.Native, o.duplicates = "", "", "", false, 0
+	o.Site, o.Dist, o.Version, o.Native, o.Process = "", "", "", false, 0
 	return o
 }
 

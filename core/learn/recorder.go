@@ -39,7 +39,8 @@ type Recorder struct {
 type entry struct {
 	Observation
 	count   int
-	missing bool // file: read, and nothing was there
+	missing bool         // file: read, and nothing was there
+	absent  map[int]bool // import: processes that did not find the module; false: that found it since
 }
 
 // New makes a recorder.
@@ -78,8 +79,7 @@ func (r *Recorder) Add(o Observation) {
 	r.mu.Lock()
 	e, ok := r.seen[key]
 	if ok {
-		e.count++
-		e.Native = e.Native && o.Native
+		e.counted(o)
 		if e.Site == "" {
 			e.Site = o.Site
 		}
@@ -97,7 +97,8 @@ func (r *Recorder) Add(o Observation) {
 		r.mu.Unlock()
 		return
 	}
-	e = &entry{Observation: o, count: 1}
+	e = &entry{Observation: o}
+	e.counted(o)
 	r.seen[key] = e
 	r.order = append(r.order, e)
 	r.mu.Unlock()
@@ -106,6 +107,37 @@ func (r *Recorder) Add(o Observation) {
 		e.missing = true
 		r.mu.Unlock()
 	}
+}
+
+// counted notes that the observation came.
+func (e *entry) counted(o Observation) {
+	e.count++
+	e.Native = e.Native && o.Native
+	if o.Family == FamilyImport {
+		if e.absent == nil {
+			e.absent = map[int]bool{}
+		}
+		e.absent[o.Process] = false
+	}
+}
+
+// Absent takes an import of a process back: there is no such module, and the sandbox answers so without a rule.
+func (r *Recorder) Absent(name string, process int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.seen[Observation{Family: FamilyImport, Op: "import", Subject: name}]; e != nil && e.absent != nil {
+		e.absent[process] = true
+	}
+}
+
+// gone tells a module that nobody found.
+func (e *entry) gone() bool {
+	for _, absent := range e.absent {
+		if !absent {
+			return false
+		}
+	}
+	return len(e.absent) > 0
 }
 
 // promptsOwn tells what the interactive prompt itself reads and writes (its history, the terminal's settings) from what
@@ -130,6 +162,9 @@ func (r *Recorder) Result() Result {
 	r.mu.Lock()
 	byFamily := map[string][]entry{}
 	for _, e := range r.order {
+		if e.gone() {
+			continue
+		}
 		kept := *e
 		if base != "" {
 			kept.Site = strings.TrimPrefix(kept.Site, base+"/") // a profile is shared; where it lies is not
