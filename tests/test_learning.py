@@ -89,3 +89,32 @@ def test_modules_that_do_not_exist_are_not_written(place: Place) -> None:
     assert done.returncode == 0, done.stderr
     names = set(re.findall(r"^python-import=\w+", (place.folder / ".py-sandboxes").read_text(), re.MULTILINE))
     assert names == {"python-import=sys", "python-import=json", "python-import=late"}
+
+
+def exposed(place: Place) -> set[str]:
+    """The rules for files that were learned."""
+    return set(re.findall(r"^expose-r[ow]=\S+", (place.folder / ".py-sandboxes").read_text(), re.MULTILINE))
+
+
+def test_the_folder_of_the_process(place: Place) -> None:
+    place.environment["OS_SANDBOX"] = "landlock"
+    code = "import os; print(open('/proc/self/status').readline(), open(f'/proc/{os.getpid()}/statm').read().count(' '))"
+    done = place.run("--learn", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert exposed(place) == {"expose-ro=/proc/self/status", "expose-ro=/proc/self/statm"}
+    done = place.run("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_module_beside_the_profile_opens_itself_alone(place: Place) -> None:
+    place.environment["OS_SANDBOX"] = "landlock"
+    place.file("m.py", "x = 1")
+    place.file("pkg/__init__.py")
+    place.file("pkg/sub.py", "y = 2")
+    place.file("secret.txt")
+    code = "import m, pkg.sub; print(m.x, pkg.sub.y)"
+    done = place.run("--learn", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert exposed(place) == {"expose-ro=./m.py", "expose-ro=./pkg"}
+    done = place.run("-c", code)
+    assert (done.returncode, done.stdout) == (0, "1 2\n"), done.stderr

@@ -27,6 +27,7 @@ var always = []need{
 	{"/etc/terminfo", "the same"},
 	{"/usr/lib/locale", "setlocale"},
 	{"/usr/share/locale", "messages of the C library"},
+	{"/etc/locale.alias", "where a link of that folder leads: each setlocale reads it"},
 	{"/usr/share/terminfo", "readline and curses on a terminal"},
 	{"/lib/terminfo", "the same, Debian's place"},
 	{"/etc/terminfo", "the same, the machine's own"},

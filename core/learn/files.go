@@ -30,6 +30,7 @@ type need struct {
 	listed bool
 	names  bool // names were made or removed in it
 	made   bool // a folder that the program made itself
+	beside bool // a file beside the profile, whose folder holds the whole project, or of the process itself
 	files  map[string]*need
 	risk   Risk
 	notes  []string
@@ -102,7 +103,8 @@ func (g *generaliser) wanted(e entry) (why string, wanted bool) {
 		}
 	}
 	if processFolder.MatchString(path) {
-		return verb + path + ": a process number changes with every run", false
+		rest := strings.TrimLeft(strings.TrimPrefix(path, "/proc/"), "0123456789")
+		return verb + "/proc/NUMBER" + rest + ": a process number changes with every run", false
 	}
 	return "", true
 }
@@ -130,8 +132,7 @@ func place(folders map[string]*need, e entry) {
 		n.count = 0
 		folders[folder] = n
 	}
-	n.count += e.count
-	n.Native = n.Native && e.Native
+	n.add(e)
 	n.write = n.write || e.Write
 	n.names = n.names || names
 	n.listed = n.listed || whole && !looking[op]
@@ -144,9 +145,17 @@ func place(folders map[string]*need, e entry) {
 		f.count = 0
 		n.files[path] = f
 	}
-	f.count += e.count
-	f.Native = f.Native && e.Native
+	f.add(e)
 	f.write = f.write || e.Write
+}
+
+// add counts one more observation in.
+func (n *need) add(e entry) {
+	n.count += e.count
+	n.Native = n.Native && e.Native
+	if n.Site == "" {
+		n.Site = e.Site
+	}
 }
 
 func operation(op string) string { return op[strings.LastIndexByte(op, '.')+1:] }
@@ -161,6 +170,12 @@ func touchedBy(folders map[string]*need) func(string) bool {
 	}
 }
 
+// ownProcess is the folder of the process that asks.
+const ownProcess = "/proc/self"
+
+// maxBeside bounds how many files beside the profile are named one by one.
+const maxBeside = 32
+
 // choose decides between the folder and its single files.
 func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*need, []Learned) {
 	if in := p.tmp; n.path != in && holds(in, n.path) && touched(in) && !exists(n.path) {
@@ -169,6 +184,7 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 	risky := unobservedRisk(n.path, touched)
 	temporary := n.path == p.tmp && (n.names || n.write && vanished(n))
 	reason := ""
+	unwritable := false // it is the writing alone that cannot be granted for the whole folder
 	switch {
 	case temporary && p.protects(n.path) != "":
 		reason = "the temporary folder holds " + strings.TrimPrefix(p.protects(n.path), p.tmp+"/") +
@@ -176,6 +192,7 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 	case n.write && p.protects(n.path) != "":
 		// a kernel rule needs a file that exists when the sandbox starts
 		reason = "the folder holds " + strings.TrimPrefix(p.protects(n.path), n.path+"/") + ", which no sandbox may write, so only files that exist; better write into a folder of its own"
+		unwritable = !p.wholesale(n.path) && len(risky) == 0
 	case temporary:
 		n.notes = append(n.notes, "the shared temporary folder: other programs' files too")
 		n.risk = Medium
@@ -187,6 +204,15 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 	case len(risky) > 0:
 		n.risk = High
 		n.notes = append(n.notes, "also opens "+strings.Join(risky, ", "))
+	}
+	if beside := n.path == p.profile && reason == "" && !n.listed && !n.names && len(n.files) > 0; beside && len(n.files) <= maxBeside {
+		var out []*need
+		for _, path := range slices.Sorted(maps.Keys(n.files)) {
+			f := n.files[path]
+			f.beside = true
+			out = append(out, f)
+		}
+		return out, nil
 	}
 	if reason == "" {
 		if len(n.files) == 0 && !n.listed && !n.write {
@@ -201,8 +227,16 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 		if f.write && !exists(path) {
 			continue // made and removed again, perhaps under a name that is another each time
 		}
-		f.notes = append(f.notes, reason)
+		if !f.write && (n.path == p.profile || n.path == ownProcess) {
+			f.beside = true // it is the writing that the reason is for
+		} else {
+			f.notes = append(f.notes, reason)
+		}
 		out = append(out, f)
+	}
+	if unwritable && n.listed {
+		out = append(out, &need{entry: n.entry, path: n.path, listed: true})
+		n.listed = false
 	}
 	if n.listed || n.names || vanished(n) {
 		what := "listing "
@@ -319,7 +353,7 @@ func (g *generaliser) expose(p places, n *need) Learned {
 		risk, n.notes = High, append(n.notes, "looks like a secret")
 	case secretPath(n.path):
 		risk, n.notes = High, append(n.notes, "lies in a folder of secrets")
-	case n.file:
+	case n.file && !n.beside:
 		risk = max(risk, Medium)
 	case n.path == sharedMemory:
 		n.notes = append(n.notes, "shared memory and semaphores, of other programs too")
@@ -350,11 +384,11 @@ func secretPath(path string) bool {
 	})
 }
 
-// forms are the ways to write a path, the most portable first: from the profile's folder, from home, from the
-// temporary folder, absolute.
+// forms are the ways to write a path, the most portable first: from the profile's folder, from the virtual environment, from
+// home, from the temporary folder, absolute.
 func (p places) forms(path string) []string {
 	var out []string
-	for _, f := range []struct{ folder, prefix string }{{p.profile, "."}, {p.home, "~"}, {p.tmp, "${TMPDIR:-/tmp}"}} {
+	for _, f := range []struct{ folder, prefix string }{{p.profile, "."}, {p.venv, p.venvForm()}, {p.home, "~"}, {p.tmp, "${TMPDIR:-/tmp}"}} {
 		if f.folder != "" && holds(f.folder, path) {
 			rest := strings.TrimPrefix(path, f.folder)
 			if rest == "" && f.prefix == "." {

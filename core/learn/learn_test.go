@@ -170,6 +170,9 @@ func TestFilesLearnTheFolderThatWasSeen(t *testing.T) {
 		"the profile's folder itself": {func(p *project) []Observation {
 			return []Observation{read(p.file(p.dir + "/helper.py")), did("os.listdir", p.dir, false)}
 		}, []string{"expose-ro=./"}, nil},
+		"the profile's folder, listed and written to": {func(p *project) []Observation {
+			return []Observation{read(p.file(p.dir + "/a")), wrote(p.file(p.dir + "/b")), did("os.listdir", p.dir, false)}
+		}, []string{"expose-rw=./b", "expose-ro=./"}, nil},
 		"all of a folder's folders": {func(p *project) []Observation {
 			return []Observation{read(p.file(p.dir + "/d/a/1")), read(p.file(p.dir + "/d/b/1")), read(p.file(p.dir + "/d/c/1"))}
 		}, []string{"expose-ro=./d"}, nil},

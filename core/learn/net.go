@@ -89,14 +89,17 @@ func (g *generaliser) net(entries []entry) []Learned {
 				continue
 			}
 		}
-		end, why := endpointOf(e, names, own)
-		if why != "" {
-			out = append(out, leftOut(FamilyNet, e, why))
-			continue
+		for _, host := range names.hostsOf(e) {
+			end, why := endpointOf(e, host, own)
+			if why != "" {
+				out = append(out, leftOut(FamilyNet, e, why))
+				continue
+			}
+			named := e
+			named.Subject = strings.Join(end.items(), "|")
+			ends[named.Subject] = end
+			folded = append(folded, named)
 		}
-		e.Subject = strings.Join(end.items(), "|")
-		ends[e.Subject] = end
-		folded = append(folded, e)
 	}
 	for _, e := range fold(folded, func(e entry) string { return e.Subject }) {
 		end := ends[e.Subject]
@@ -153,8 +156,8 @@ func ownSockets(entries []entry) map[string]bool {
 	return out
 }
 
-// endpointOf says what to write for an observation, or why nothing can be.
-func endpointOf(e entry, names names, own map[ownPort]bool) (endpoint, string) {
+// endpointOf says what to write for an observation of a host, or why nothing can be.
+func endpointOf(e entry, host string, own map[ownPort]bool) (endpoint, string) {
 	proto, ok := protocols[e.Proto]
 	if e.Op == "resolve" {
 		proto, ok = "TCP", true // a look-up has no protocol; names are looked up for it nearly always
@@ -178,9 +181,7 @@ func endpointOf(e entry, names names, own map[ownPort]bool) (endpoint, string) {
 	case own[ownPort{e.Proto, e.Port}] && loopback(e.Host):
 		end.ports = strconv.Itoa(localPortLow) + "-" + strconv.Itoa(localPortHigh)
 	}
-	if name := names.of(e.Host, e.Port); literal(e.Host) && name != "" && end.direction == "OUT" {
-		end.host = name
-	}
+	end.host = host
 	if !literal(end.host) && !hostName.MatchString(end.host) || strings.Contains(end.host, "%") {
 		return endpoint{}, "the host " + end.host + " has a name that no rule can say"
 	}
@@ -215,22 +216,40 @@ func ownPorts(entries []entry) map[ownPort]bool {
 
 // names maps addresses back to the names that the program looked up.
 type names struct {
-	byAddress map[string]string
+	byAddress map[string][]string
 	byPort    map[int]string  // a name whose addresses nobody connected to: its answer has changed since
 	connected map[string]bool // names that stand for a connection
+	asked     map[string]int  // the port that a name was looked up for, 0 for none
 }
 
-func (n names) of(host string, port int) string {
-	if name := n.byAddress[host]; name != "" {
-		return name
+// hostsOf are what rules for an observation name: the names that its address came from, each of them, else the address.
+func (n names) hostsOf(e entry) []string {
+	if !literal(e.Host) || inward[e.Op] || e.Direction == "IN" {
+		return []string{e.Host}
 	}
-	return n.byPort[port]
+	var fit, other []string
+	for _, name := range n.byAddress[e.Host] {
+		if port := n.asked[name]; port == e.Port {
+			fit = append(fit, name)
+		} else if port == 0 {
+			other = append(other, name)
+		}
+	}
+	switch {
+	case len(fit)+len(other) > 0:
+		return append(fit, other...)
+	case len(n.byAddress[e.Host]) > 0:
+		return n.byAddress[e.Host][:1]
+	case n.byPort[e.Port] != "":
+		return []string{n.byPort[e.Port]}
+	}
+	return []string{e.Host}
 }
 
 // lookUp asks for the addresses of the names that the program looked up, if there are connections to explain.
 func (g *generaliser) lookUp(entries []entry) names {
-	n := names{byAddress: map[string]string{}, byPort: map[int]string{}, connected: map[string]bool{}}
 	asked := map[string]int{}
+	n := names{byAddress: map[string][]string{}, byPort: map[int]string{}, connected: map[string]bool{}, asked: asked}
 	var order []string
 	for _, e := range entries {
 		if name := strings.ToLower(e.Host); e.Op == "resolve" && !literal(name) && hostName.MatchString(name) {
@@ -265,14 +284,14 @@ func (g *generaliser) lookUp(entries []entry) names {
 				continue
 			}
 			n.connected[name] = true
-			if n.byAddress[host] == "" {
-				n.byAddress[host] = name
+			if !slices.Contains(n.byAddress[host], name) {
+				n.byAddress[host] = append(n.byAddress[host], name)
 			}
 		}
 	}
 	for _, name := range order {
 		port := asked[name]
-		unexplained := slices.ContainsFunc(outward, func(e entry) bool { return e.Port == port && literal(e.Host) && n.byAddress[e.Host] == "" })
+		unexplained := slices.ContainsFunc(outward, func(e entry) bool { return e.Port == port && literal(e.Host) && n.byAddress[e.Host] == nil })
 		if !n.connected[name] && port != 0 && unexplained && n.byPort[port] == "" {
 			n.byPort[port] = name
 			n.connected[name] = true

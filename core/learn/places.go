@@ -10,7 +10,7 @@ import (
 // wholesale lists folders that are never exposed as a whole, whatever was seen in them: single files are listed
 // instead. `~` stands for the home folder.
 var wholesale = []string{
-	"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
+	"/", ownProcess, "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
 	"/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin", "/usr/share", "/var",
 	"/var/lib", "/var/log", "/var/run", "/var/tmp", "/Users",
 	"~", "~/.aws", "~/.azure", "~/.cache", "~/.config", "~/.config/gcloud", "~/.docker", "~/.gnupg", "~/.kube", "~/.local",
@@ -40,13 +40,14 @@ func dirOf(path string) string { return filepath.Dir(filepath.Clean(path)) }
 type places struct {
 	home      string
 	tmp       string
+	venv      string // the active virtual environment, "" for none
 	profile   string // the profile's folder
 	never     map[string]bool
 	protected []string // profiles and what they include
 }
 
 func newPlaces(o Options) places {
-	p := places{home: canonicalFolder(o.Home), tmp: canonicalFolder(o.TmpDir), profile: canonicalFolder(profileDir(o)), never: map[string]bool{}}
+	p := places{home: canonicalFolder(o.Home), tmp: canonicalFolder(o.TmpDir), venv: canonicalFolder(o.Env["VIRTUAL_ENV"]), profile: canonicalFolder(profileDir(o)), never: map[string]bool{}}
 	for _, w := range wholesale {
 		if rest, ok := strings.CutPrefix(w, "~"); ok {
 			if p.home == "" {
@@ -69,6 +70,10 @@ func newPlaces(o Options) places {
 	}
 	return p
 }
+
+// venvForm names the virtual environment for whoever has one active, and this one for who has none: without it the profile would
+// not load there.
+func (p places) venvForm() string { return "${VIRTUAL_ENV:-" + p.venv + "}" }
 
 // canonicalFolder resolves links; a folder that is not there keeps its text. "/" as a home means none.
 func canonicalFolder(path string) string {
