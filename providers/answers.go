@@ -90,4 +90,7 @@ func (p *Process) stopAnswers() {
 	if p.answers != nil {
 		p.answers.Stop()
 	}
+	if p.observer != nil {
+		p.observer.Stop()
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pysandboxes/pysandboxes/core/broker"
+	"github.com/pysandboxes/pysandboxes/core/observer"
 	"github.com/pysandboxes/pysandboxes/providers/cgroup"
 )
 
@@ -30,12 +31,13 @@ func (s Status) String() string {
 
 // Process is a started child. Its methods may be called from any goroutine.
 type Process struct {
-	pid     int
-	notes   []string
-	done    chan struct{} // closed when status and err stand
-	status  Status
-	err     error
-	answers *broker.Broker // nil: no call is notified
+	pid      int
+	notes    []string
+	done     chan struct{} // closed when status and err stand
+	status   Status
+	err      error
+	answers  *broker.Broker     // nil: no call is notified
+	observer *observer.Observer // nil: nobody looks
 
 	group       *cgroup.Group // nil: none
 	cpu         time.Duration // used, with what it waited for; stands after done

@@ -113,7 +113,7 @@ func descriptors(cmd Command, o *owned) (files []*os.File, control int, err erro
 	p := plan.Plan{
 		Version: plan.Version, Parent: os.Getpid(),
 		Path: path, Argv: c.Argv, Env: env,
-		Limits: cmd.Limits.Limits, Boundary: cmd.Boundary,
+		Limits: cmd.Limits.Limits, Boundary: cmd.Boundary, Observe: observed(cmd),
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -199,7 +199,11 @@ func (p *Process) handshake(control int, cmd Command) error {
 		case plan.Listener:
 			given := door
 			door = nil
-			if err := p.answer(fds[0], cmd, given); err != nil {
+			take := p.answer
+			if observed(cmd) {
+				take = p.observe
+			}
+			if err := take(fds[0], cmd, given); err != nil {
 				return err
 			}
 			if err := plan.Send(control, plan.Message{Kind: plan.Taken}); err != nil {

@@ -67,7 +67,7 @@ static void learn(const char *text, size_t n, bool write) {
     mp_str(&w, "file", 4);
     mp_bin(&w, text, n);
     mp_bool(&w, write);
-    mp_str(&w, "open", 4);
+    mp_str(&w, "sqlite3.open", 12); /* by which the recorder knows that this, and not how the file is opened, says what is needed */
     mp_str(&w, psb_sql.site, psb_sql.depth ? psb_sql.site_len : 0);
     mp_bool(&w, false);
     psb_tell(&w);

@@ -142,6 +142,9 @@ func (c *Child) launch() error {
 		c.limits, c.held = command.Limits, boundsOf(p.policy, command.Limits)
 		command.Judge, command.Resolver = c.names.live, c.names.resolver
 		command.Denied, command.Note = c.native, c.brokerNote
+		if p.recorder != nil {
+			command.Saw = p.recorder.Add
+		}
 		c.process, err = providers.Start(command)
 	}
 	if err != nil {
@@ -221,6 +224,7 @@ func (c *Child) watch() {
 		}
 	}()
 	status, err := c.process.Wait()
+	c.process.Settle()
 	c.names.close() // before: a question may wait for a look-up
 	c.server.stop()
 	c.status, c.err = status, err
@@ -238,8 +242,14 @@ func (c *Child) native(d broker.Denial) {
 	}
 }
 
-// brokerNote passes on what the broker says of itself.
-func (c *Child) brokerNote(text string) { c.plan.spec.Logger.Warn(text) }
+// brokerNote passes on what the broker says of itself, and the observer, without which a profile lacks what it should have.
+func (c *Child) brokerNote(text string) {
+	if c.plan.Learning() {
+		c.plan.spec.Logger.Error(text)
+		return
+	}
+	c.plan.spec.Logger.Warn(text)
+}
 
 func nativeDenial(d broker.Denial) wire.Denial {
 	if d.Decision != nil {

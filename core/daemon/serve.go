@@ -205,6 +205,7 @@ func (s *server) learned(q wire.Question, asker int) {
 		q.Path = ofAsker(q.Path, asker)
 	}
 	if q.Quiet && q.Family == wire.OpFile {
+		s.recorder.Passed(q.Path, q.Write)
 		path, kept := importedFile(q)
 		if !kept {
 			return

@@ -27,7 +27,7 @@ type Observation struct {
 	Event     string // the audit event
 	Category  string // call: the category of the function
 	Site      string // file:line of the first caller outside the standard library, or ""
-	Native    bool   // seen by the kernel's observer only
+	Native    bool   // seen by the observer of native code, which sees what Python does as well
 	Process   int    // import: who asked; 0 where that makes no difference
 	Dist      string // import: the distribution, if known
 	Version   string // import: the distribution's version

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pysandboxes/pysandboxes/core/audit"
 )
 
 // programRun is the comment of a rule for a program that is started.
@@ -21,6 +23,26 @@ func (g *generaliser) programs(e entry) []*need {
 		out = append(out, &need{entry: e, path: resolved(path), file: true, notes: []string{"runs " + filepath.Base(e.Subject)}})
 	}
 	return out
+}
+
+// ungranted says that native code starts programs where no function that does is called: a rule for functions is for Python's, and
+// what no call of Python's asked for no run can name.
+func (g *generaliser) ungranted(byFamily map[string][]entry) []Learned {
+	if g.o.Policy != nil && g.o.Policy.GrantsExec() {
+		return nil
+	}
+	for _, e := range byFamily[FamilyCall] {
+		if call, ok := audit.Lookup(e.Subject); ok && call.Category == audit.ProcessExec {
+			return nil
+		}
+	}
+	for _, e := range byFamily[FamilyFile] {
+		if e.Native && isExec(e) {
+			return []Learned{leftOut(FamilyCall, e, "native code starts "+e.Subject+", which no function of Python's was called for: "+
+				"python-api=ALLOW:process-exec lets it, and whatever else starts programs")}
+		}
+	}
+	return nil
 }
 
 func resolved(path string) string {

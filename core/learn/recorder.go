@@ -2,6 +2,7 @@ package learn
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -33,12 +34,14 @@ type Recorder struct {
 	seen    map[Observation]*entry
 	order   []*entry
 	dropped int
+	passed  map[string]access // what the import system touched besides the files that it read
 }
 
 // entry is an observation, deduplicated.
 type entry struct {
 	Observation
 	count   int
+	native  int          // how often the observer of native code saw it
 	missing bool         // file: read, and nothing was there
 	absent  map[int]bool // import: processes that did not find the module; false: that found it since
 }
@@ -56,7 +59,7 @@ func New(o Options) *Recorder {
 	if o.Policy != nil && o.Runtime.Stdlib == nil && o.Runtime.Site == nil {
 		o.Runtime = o.Policy.Runtime()
 	}
-	return &Recorder{o: o, seen: map[Observation]*entry{}}
+	return &Recorder{o: o, seen: map[Observation]*entry{}, passed: map[string]access{}}
 }
 
 // Seen counts what was recorded so far, by family.
@@ -72,7 +75,7 @@ func (r *Recorder) Seen() map[string]int {
 
 // Add records one observation. The first call site is kept, and native only stays if nothing else saw it.
 func (r *Recorder) Add(o Observation) {
-	if r.o.Prompt && promptsOwn(o) {
+	if r.o.Prompt && promptsOwn(o) || o.Native && r.allowed(o) {
 		return
 	}
 	key := o.key()
@@ -102,7 +105,7 @@ func (r *Recorder) Add(o Observation) {
 	r.seen[key] = e
 	r.order = append(r.order, e)
 	r.mu.Unlock()
-	if o.Family == FamilyFile && !o.Write && !exists(o.Subject) {
+	if o.Family == FamilyFile && !o.Write && !o.Native && !exists(o.Subject) {
 		r.mu.Lock()
 		e.missing = true
 		r.mu.Unlock()
@@ -111,14 +114,29 @@ func (r *Recorder) Add(o Observation) {
 
 // counted notes that the observation came.
 func (e *entry) counted(o Observation) {
+	if o.Native {
+		e.native++
+		return
+	}
 	e.count++
-	e.Native = e.Native && o.Native
+	e.Native = false
 	if o.Family == FamilyImport {
 		if e.absent == nil {
 			e.absent = map[int]bool{}
 		}
 		e.absent[o.Process] = false
 	}
+}
+
+// Passed notes what the import system touched that an import does not need: what native code does there is no other thing.
+func (r *Recorder) Passed(path string, write bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.passed[path]
+	if len(r.passed) >= maxObservations || had&accessOf(write) == accessOf(write) {
+		return
+	}
+	r.passed[path] = had | accessOf(write)
 }
 
 // Absent takes an import of a process back: there is no such module, and the sandbox answers so without a rule.
@@ -138,6 +156,11 @@ func (e *entry) gone() bool {
 		}
 	}
 	return len(e.absent) > 0
+}
+
+// allowed tells what native code did that needs no rule, which is most of it.
+func (r *Recorder) allowed(o Observation) bool {
+	return o.Family == FamilyFile && !o.Write && r.o.Policy != nil && filepath.IsAbs(o.Subject) && r.o.Policy.File(o.Subject, policy.Read, o.Op).Allow
 }
 
 // promptsOwn tells what the interactive prompt itself reads and writes (its history, the terminal's settings) from what
@@ -166,6 +189,9 @@ func (r *Recorder) Result() Result {
 			continue
 		}
 		kept := *e
+		if kept.Native {
+			kept.count = kept.native
+		}
 		if base != "" {
 			kept.Site = strings.TrimPrefix(kept.Site, base+"/") // a profile is shared; where it lies is not
 		}
@@ -175,6 +201,8 @@ func (r *Recorder) Result() Result {
 			byFamily[FamilyFile] = append(byFamily[FamilyFile], kept)
 		}
 	}
+	byFamily[FamilyFile] = nativeFiles(byFamily[FamilyFile], r.passed)
+	byFamily[FamilyNet] = nativeNet(byFamily[FamilyNet])
 	dropped := r.dropped
 	r.mu.Unlock()
 
@@ -195,6 +223,7 @@ func (r *Recorder) Result() Result {
 			g.lines = append(g.lines, f.learn(entries)...)
 		}
 	}
+	g.lines = append(g.lines, g.ungranted(byFamily)...)
 	if dropped > 0 {
 		g.lines = append(g.lines, leftOut(FamilyFile, entry{count: dropped}, "more than this run records was observed; learn again with a smaller program"))
 	}

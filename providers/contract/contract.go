@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/pysandboxes/pysandboxes/core/broker"
+	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/profile"
 	"github.com/pysandboxes/pysandboxes/core/resolver"
@@ -96,6 +97,9 @@ type Command struct {
 	// what a person should know of that service. Both are the caller's of Prepare to set, and may be nil.
 	Denied func(broker.Denial)
 	Note   func(string)
+
+	// Saw takes what a learning run's native code does, where there is no boundary; nil: nobody looks. It must not block.
+	Saw func(learn.Observation)
 
 	// Network says how the boundary holds network rules; "" where there are none.
 	Network Network

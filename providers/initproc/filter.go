@@ -3,6 +3,7 @@
 package initproc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -28,17 +29,41 @@ func filterCalls(n seccomp.Needs, abi int) error {
 		_, err := seccomp.Install(filter, false)
 		return err
 	}
+	return serve(func() (int, error) { return seccomp.Install(filter, true) })
+}
+
+// serve has the filter put on this thread, and waits until the supervisor serves its listener.
+func serve(install func() (int, error)) error {
 	listener := make(chan int)
 	sent := make(chan error, 1)
 	started := make(chan struct{})
 	go handOver(listener, sent, started)
 	<-started
-	fd, err := seccomp.Install(filter, true)
+	fd, err := install()
 	listener <- fd
 	if err != nil {
 		return err
 	}
 	return <-sent
+}
+
+// observe puts the filter of a learning run on this thread. A user without privileges may do that only for a program that gains
+// none, which a sandbox does not let it do either.
+func observe() error {
+	filter, err := seccomp.ObserveFilter()
+	if err != nil {
+		return err
+	}
+	return serve(func() (int, error) {
+		fd, err := seccomp.Install(filter, true)
+		if !errors.Is(err, unix.EACCES) {
+			return fd, err
+		}
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return -1, fmt.Errorf("no_new_privs: %w", err)
+		}
+		return seccomp.Install(filter, true)
+	})
 }
 
 // handOver runs on a thread outside the filter: a filter that puts sendmsg to the supervisor would stop the very

@@ -64,6 +64,11 @@ func run() error {
 			return err
 		}
 	}
+	if p.Observe {
+		if err := observe(); err != nil {
+			notes = append(notes, "what native code does is not seen in this run: "+err.Error())
+		}
+	}
 	// Changes of credentials can disarm the signal.
 	if err := endWithParent(p.Parent); err != nil {
 		return err

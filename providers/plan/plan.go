@@ -42,6 +42,8 @@ type Plan struct {
 	Limits  Limits
 	// Boundary is nil where the provider has none.
 	Boundary *Boundary
+	// Observe: a learning run, whose calls the supervisor looks at and lets go on. Never with a boundary.
+	Observe bool
 }
 
 // Limits are resource limits of the process; zero is none.

@@ -56,9 +56,8 @@ type span struct {
 	rule  Rule
 }
 
-// spans covers all numbers. A number between the known ones is refused; one above them is a call newer than the
-// tables, for which ENOSYS makes libraries take their older way.
-func spans(all []Rule) []span {
+// spans covers all numbers: those between the known ones, and those above them, have a verdict each.
+func spans(all []Rule, between, above Verdict) []span {
 	var s []span
 	add := func(first uint32, r Rule) {
 		if k := len(s) - 1; k >= 0 && len(s[k].rule.Tests) == 0 && len(r.Tests) == 0 && s[k].rule.Verdict == r.Verdict {
@@ -69,12 +68,12 @@ func spans(all []Rule) []span {
 	next := uint32(0)
 	for _, r := range all {
 		if r.NR > next {
-			add(next, Rule{Verdict: refuse})
+			add(next, Rule{Verdict: between})
 		}
 		add(r.NR, r)
 		next = r.NR + 1
 	}
-	add(next, Rule{Verdict: notPresent})
+	add(next, Rule{Verdict: above})
 	return s
 }
 
@@ -84,6 +83,10 @@ func Filter(n Needs) ([]unix.SockFilter, error) {
 	if err != nil {
 		return nil, err
 	}
+	return assembled(code)
+}
+
+func assembled(code []bpf.Instruction) ([]unix.SockFilter, error) {
 	raw, err := bpf.Assemble(code)
 	if err != nil {
 		return nil, fmt.Errorf("seccomp: assemble: %w", err)
@@ -109,7 +112,8 @@ func assemble(n Needs) ([]bpf.Instruction, error) {
 	if foreignABI != 0 {
 		code = append(code, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: foreignABI, SkipFalse: 1}, ret(Kill))
 	}
-	code = append(code, tree(spans(all))...)
+	// A number above the known ones is a call newer than the tables, for which ENOSYS makes libraries take their older way.
+	code = append(code, tree(spans(all, refuse, notPresent))...)
 	if len(code) > maxInstructions {
 		return nil, fmt.Errorf("seccomp: the filter has %d instructions, the kernel takes %d", len(code), maxInstructions)
 	}

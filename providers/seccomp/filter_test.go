@@ -18,6 +18,11 @@ func judge(t *testing.T, n Needs, arch, nr uint32, args ...uint32) Verdict {
 	t.Helper()
 	code, err := assemble(n)
 	require.NoError(t, err)
+	return ran(t, code, arch, nr, args...)
+}
+
+func ran(t *testing.T, code []bpf.Instruction, arch, nr uint32, args ...uint32) Verdict {
+	t.Helper()
 	vm, err := bpf.NewVM(code)
 	require.NoError(t, err)
 	data := make([]byte, 64)

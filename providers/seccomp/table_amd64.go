@@ -98,3 +98,23 @@ var machineRefused = []Group{
 		},
 	},
 }
+
+// machineObserved are the older calls that a learning run looks at.
+var machineObserved = []Rule{
+	watch(unix.SYS_OPEN, "open", notPathOnly(1)...),
+	watch(unix.SYS_CREAT, "creat"),
+	watch(unix.SYS_UNLINK, "unlink"),
+	watch(unix.SYS_RMDIR, "rmdir"),
+	watch(unix.SYS_RENAME, "rename"),
+	watch(unix.SYS_RENAMEAT, "renameat"),
+	watch(unix.SYS_MKDIR, "mkdir"),
+	watch(unix.SYS_LINK, "link"),
+	watch(unix.SYS_SYMLINK, "symlink"),
+	watch(unix.SYS_MKNOD, "mknod"),
+	watch(unix.SYS_CHMOD, "chmod"),
+	watch(unix.SYS_CHOWN, "chown"),
+	watch(unix.SYS_LCHOWN, "lchown"),
+	watch(unix.SYS_UTIME, "utime"),
+	watch(unix.SYS_UTIMES, "utimes"),
+	watch(unix.SYS_FUTIMESAT, "futimesat"),
+}
