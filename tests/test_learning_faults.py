@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
 import re
 import signal
 import subprocess
+import threading
+import time
+from pathlib import Path
 
 import pytest
 from complete_mode import Place
@@ -26,6 +31,55 @@ def started(place: Place, *args: str) -> subprocess.Popen[str]:
 def rules(place: Place, name: str = ".py-sandboxes") -> set[str]:
     text = (place.folder / name).read_text()
     return {line.split("  #")[0] for line in text.splitlines() if re.match(r"(env|expose-r[ow]|net=ALLOW|python-\w+)", line)}
+
+
+STEPS = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+libc.open(b'first/f', 0)
+for n in range(10_000):
+    os.mkdir(f'{n}')
+    with open(f'{n}/f', 'w'):
+        pass
+    if n % 2:
+        libc.open(f'{n}/f'.encode(), os.O_RDWR)
+    print(n, time.monotonic(), flush=True)
+    time.sleep(0.002)
+"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_killed_run_loses_nothing(place: Place, seed: int) -> None:
+    """Of what the program said it had done more than 50 ms before the kill."""
+    place.file("first/f")
+    run = started(place, "--learn", "-c", STEPS)
+    assert run.stdout
+    seen = {0: time.monotonic()}
+    killed: list[float] = []
+
+    def kill() -> None:
+        killed.append(time.monotonic())
+        run.kill()  # the supervisor, and the kernel with it the program
+
+    assert run.stdout.readline()
+    timer = threading.Timer(random.Random(seed).uniform(0, 0.4), kill)
+    timer.start()
+    for line in run.stdout:
+        if len(words := line.split()) == 2 and line.endswith("\n"):
+            seen[int(words[0])] = float(words[1])
+    timer.join()
+    assert run.wait() == -signal.SIGKILL
+    assert run.stderr
+    run.stderr.close()
+    assert not (place.folder / ".py-sandboxes").exists()
+    after = place.run("--learn", "-c", "pass")
+    assert after.returncode == 0, after.stderr
+    assert "an earlier learning run was killed" in after.stderr
+    learned = rules(place)
+    due = [n for n, at in seen.items() if at < killed[0] - 0.05]
+    assert [n for n in due if f"expose-rw=./{n}/" not in learned] == []
+    assert "expose-ro=./first" in learned
+    assert not list(Path(place.environ()["HOME"]).rglob("learning/*")), "what stands in the profile is kept nowhere else"
 
 
 def test_an_interrupt_of_a_program_that_never_ends(place: Place) -> None:
@@ -101,6 +155,33 @@ def test_line_ends_of_another_system_stay(place: Place) -> None:
     assert all(line.endswith(b"\r") for line in lines)
     assert any(line.startswith(b"expose-ro=./data") for line in lines)
     assert path.with_name(".py-sandboxes.old").read_bytes().startswith(b"python-import=os\r\n")
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+def test_a_full_disk(place: Place) -> None:
+    disk = place.folder / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", disk], check=True)
+    try:
+        place.file("data/a.txt")
+        profile = disk / "profile"
+        profile.write_text("python-import=os\n")
+        (disk / "rest").write_bytes(bytes(4096))
+        code = "open('data/a.txt')\nopen('disk/more', 'wb', 0).write(bytes(4096))"
+        done = place.run("--learn=disk/profile", "-c", code)
+        assert done.returncode == 0, done.stderr
+        assert "what was learned could not be written" in done.stderr
+        assert "no space left" in done.stderr
+        assert profile.read_text() == "python-import=os\n"
+        assert sorted(p.name for p in disk.iterdir()) == ["more", "profile", "rest"]
+        for name in ("rest", "more"):
+            (disk / name).unlink()
+        again = place.run("--learn=disk/profile", "-c", "pass")
+        assert again.returncode == 0, again.stderr
+        assert "expose-ro=" in profile.read_text(), "what could not be written is not lost"
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def test_the_warning_comes_first(place: Place) -> None:

@@ -187,9 +187,13 @@ func (p *Plan) learning(asked bool) error {
 	p.learnPath = path
 	p.recorder = learn.New(learn.Options{
 		Policy: allowed, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(), Prompt: s.Prompt,
+		Journal: journal(s.Env, path),
 	})
 	p.notices = append(p.notices, fmt.Sprintf(
 		"LEARNING into %s: everything is allowed and recorded. Never do this with code that you do not trust.", path))
+	if n := p.recorder.Former(); n > 0 {
+		p.notices = append(p.notices, fmt.Sprintf("an earlier learning run was killed before it could write; what it saw (%d) is learned with this one", n))
+	}
 	return nil
 }
 
@@ -343,6 +347,7 @@ func (p *Plan) Learned() (LearnReport, error) {
 		return report, fmt.Errorf("what was learned could not be written: %w", err)
 	}
 	report.Changed = changed
+	p.recorder.Written()
 	remember(p.spec.Env, p.learnPath)
 	return report, nil
 }

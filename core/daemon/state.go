@@ -35,6 +35,15 @@ func record(env map[string]string, profilePath string) string {
 	return filepath.Join(folder, "profiles", hex.EncodeToString(hash.Sum(nil)))
 }
 
+// journal is the beginning of the names of files that keep what learning runs into a profile see, until it is written.
+func journal(env map[string]string, profilePath string) string {
+	path := record(env, profilePath)
+	if path == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(filepath.Dir(path)), "learning", filepath.Base(path))
+}
+
 // knownProfile gives the record of a profile that a former run used, "" where there is none.
 func knownProfile(env map[string]string, profilePath string) string {
 	path := record(env, profilePath)

@@ -25,6 +25,7 @@ type Options struct {
 	Runtime     policy.Runtime    // where distributions are looked for
 	Prompt      bool              // an interactive session: what no line of it asked for is the prompt's own
 	Resolver    policy.Resolver   // which name an address came from; nil: the host's resolver
+	Journal     string            // path, without its end, of the files that keep what was seen if this process is killed; "": none
 }
 
 // Recorder collects observations. It may be used by many goroutines at once.
@@ -35,6 +36,8 @@ type Recorder struct {
 	order   []*entry
 	dropped int
 	passed  map[string]access // what the import system touched besides the files that it read
+	journal *journal          // nil: none
+	former  int               // how much came from runs that were killed
 }
 
 // entry is an observation, deduplicated.
@@ -59,7 +62,22 @@ func New(o Options) *Recorder {
 	if o.Policy != nil && o.Runtime.Stdlib == nil && o.Runtime.Site == nil {
 		o.Runtime = o.Policy.Runtime()
 	}
-	return &Recorder{o: o, seen: map[Observation]*entry{}, passed: map[string]access{}}
+	r := &Recorder{o: o, seen: map[Observation]*entry{}, passed: map[string]access{}}
+	if o.Journal != "" {
+		journal, found := openJournal(o.Journal, r)
+		r.journal, r.former = journal, found
+	}
+	return r
+}
+
+// Former is how much of what is recorded was seen by runs that were killed before they could write it.
+func (r *Recorder) Former() int { return r.former }
+
+// Written lets go of what is kept outside of this process: it stands in the profile.
+func (r *Recorder) Written() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.journal.done()
 }
 
 // Seen counts what was recorded so far, by family.
@@ -82,6 +100,9 @@ func (r *Recorder) Add(o Observation) {
 	r.mu.Lock()
 	e, ok := r.seen[key]
 	if ok {
+		if e.Native && !o.Native {
+			r.journal.keep(record{Observation: o})
+		}
 		e.counted(o)
 		if e.Site == "" {
 			e.Site = o.Site
@@ -104,6 +125,9 @@ func (r *Recorder) Add(o Observation) {
 	e.counted(o)
 	r.seen[key] = e
 	r.order = append(r.order, e)
+	if o.Native || !r.allowed(o) {
+		r.journal.keep(record{Observation: o})
+	}
 	r.mu.Unlock()
 	if o.Family == FamilyFile && !o.Write && !o.Native && !exists(o.Subject) {
 		r.mu.Lock()
@@ -137,6 +161,9 @@ func (r *Recorder) Passed(path string, write bool) {
 		return
 	}
 	r.passed[path] = had | accessOf(write)
+	if o := (Observation{Family: FamilyFile, Subject: path, Write: write}); !r.allowed(o) {
+		r.journal.keep(record{Observation: o, Passed: true})
+	}
 }
 
 // Absent takes an import of a process back: there is no such module, and the sandbox answers so without a rule.
@@ -145,7 +172,14 @@ func (r *Recorder) Absent(name string, process int) {
 	defer r.mu.Unlock()
 	if e := r.seen[Observation{Family: FamilyImport, Op: "import", Subject: name}]; e != nil && e.absent != nil {
 		e.absent[process] = true
+		r.journal.keep(record{Observation: e.Observation.of(process), Absent: true})
 	}
+}
+
+// of is the same observation of another process.
+func (o Observation) of(process int) Observation {
+	o.Process = process
+	return o
 }
 
 // gone tells a module that nobody found.
