@@ -195,6 +195,16 @@ static bool known_plain(uint64_t hash) { return plain[hash % 4096] == hash; }
 
 bool psb_path_plain(const char *path, size_t n) { return known_plain(psb_hash(path, n)); }
 
+/* The same question about a folder where openat2 is not to be had: it is there, and is another than its letters say. */
+static bool leads_elsewhere(const char *folder, size_t n, bool *straight) {
+    static __thread char real[PSB_PATH_MAX];
+    size_t len;
+    bool there = existing(folder, real, &len);
+    unknown = 0; /* who is to know where it leads asks again */
+    *straight = there && len == n && !memcmp(real, folder, n);
+    return there && !*straight;
+}
+
 /* Is a link on the way that the call would follow? */
 bool psb_path_linked(const char *absolute, bool follow_last) {
     static __thread char folder[PSB_PATH_MAX];
@@ -208,13 +218,16 @@ bool psb_path_linked(const char *absolute, bool follow_last) {
         memcpy(folder, absolute, parent);
         folder[parent] = 0;
         long fd = syscall(SYS_openat2, AT_FDCWD, folder, &how, sizeof how);
+        bool straight = fd >= 0;
         linked = fd < 0 && errno == ELOOP;
-        if (fd >= 0) {
+        if (fd >= 0)
             close((int)fd);
+        else if (errno == ENOSYS || errno == EPERM) /* an older kernel, or what a filter answers in its place */
+            linked = leads_elsewhere(folder, parent, &straight);
+        if (straight)
             plain[hash % 4096] = hash;
-        } else {
+        else
             all = false;
-        }
     }
     if (!linked && follow_last) {
         struct stat st;
