@@ -20,5 +20,7 @@ func main() {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == plan.Argv0 {
 		initproc.Main()
 	}
-	supervisor.Main()
+	// On other threads, which the runtime moves goroutines between: to wake one that is tied to its thread takes two switches more.
+	go supervisor.Main()
+	select {}
 }
