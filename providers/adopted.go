@@ -29,6 +29,9 @@ func Adopt() (*Adopted, error) {
 	}
 	a := &Adopted{before: map[int]bool{}}
 	self := os.Getpid()
+	if _, some := endedChild(); !some {
+		return a, nil
+	}
 	for _, pid := range children(self) {
 		a.before[pid] = true
 	}
@@ -39,6 +42,9 @@ func Adopt() (*Adopted, error) {
 // children are those that came from the program. Where there were others before, their orphans come to us as well: of
 // a sandbox with a kernel boundary all processes bear its mark, and without one they cannot be told and are left alone.
 func (a *Adopted) children() []int {
+	if _, some := endedChild(); !some {
+		return nil
+	}
 	var out []int
 	for _, pid := range children(os.Getpid()) {
 		if !a.before[pid] && (!a.marked || noNewPrivs(pid)) {
@@ -56,6 +62,9 @@ func noNewPrivs(pid int) bool {
 
 // Reap collects adopted processes that have ended. The end of program is somebody else's to collect.
 func (a *Adopted) Reap(program int) {
+	if pid, _ := endedChild(); pid == 0 || pid == program { // when that has ended, End does the rest
+		return
+	}
 	for _, pid := range a.children() {
 		if pid != program {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
