@@ -6,8 +6,8 @@ import (
 	"github.com/pysandboxes/pysandboxes/core/nearest"
 )
 
-// index finds a call's row by name or alias.
-var index = func() map[string]int {
+// index finds a call's row by name or alias: made when a rule or a question names one, which a short program has none of.
+var index = sync.OnceValue(func() map[string]int {
 	m := make(map[string]int, 4*len(Calls))
 	for i := range Calls {
 		m[Calls[i].Name] = i
@@ -16,7 +16,7 @@ var index = func() map[string]int {
 		}
 	}
 	return m
-}()
+})
 
 // words are all names and categories, in a fixed order, for suggestions: made when a rule is mistyped.
 var words = sync.OnceValue(func() []string {
@@ -33,7 +33,7 @@ var words = sync.OnceValue(func() []string {
 
 // Lookup finds a call by its name or an alias.
 func Lookup(name string) (Call, bool) {
-	i, ok := index[name]
+	i, ok := index()[name]
 	if !ok {
 		return Call{}, false
 	}

@@ -142,21 +142,21 @@ var names = sync.OnceValue(func() []string {
 })
 
 // byName finds a key without a walk over the table.
-var byName = func() map[string]Key {
+var byName = sync.OnceValue(func() map[string]Key {
 	m := map[string]Key{}
 	for _, k := range slices.Concat(Keys, ProviderKeys) {
 		m[k.Name] = k
 	}
 	return m
-}()
+})
 
 // lookup finds the key of a word: a name of the table, `eval-…:NAME`, or `provider.key`.
 func lookup(word string) (Key, bool) {
-	if k, ok := byName[word]; ok {
+	if k, ok := byName()[word]; ok {
 		return k, true
 	}
 	if base, name, ok := strings.Cut(word, ":"); ok && name != "" && !strings.Contains(name, ":") {
-		if k, ok := byName[base]; ok && k.Named {
+		if k, ok := byName()[base]; ok && k.Named {
 			return k, true
 		}
 	}

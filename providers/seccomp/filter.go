@@ -22,7 +22,7 @@ const maxInstructions = 4096
 
 // verdicts is every call of the tables with its rule, sorted by number. A call in two tables is an error of ours.
 func verdicts(n Needs) ([]Rule, error) {
-	var all []Rule
+	all := make([]Rule, 0, 512) // as many as there are calls: this is a part of each start
 	for _, groups := range [][]Group{allowed, machineAllowed, refused, machineRefused} {
 		for _, g := range groups {
 			for _, c := range g.Calls {
@@ -103,36 +103,35 @@ func assemble(n Needs) ([]bpf.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	code := []bpf.Instruction{
+	code := append(make([]bpf.Instruction, 0, 2048),
 		bpf.LoadAbsolute{Off: offsetArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
 		ret(Kill),
 		bpf.LoadAbsolute{Off: offsetNR, Size: 4},
-	}
+	)
 	if foreignABI != 0 {
 		code = append(code, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: foreignABI, SkipFalse: 1}, ret(Kill))
 	}
 	// A number above the known ones is a call newer than the tables, for which ENOSYS makes libraries take their older way.
-	code = append(code, tree(spans(all, refuse, notPresent))...)
+	code = tree(code, spans(all, refuse, notPresent))
 	if len(code) > maxInstructions {
 		return nil, fmt.Errorf("seccomp: the filter has %d instructions, the kernel takes %d", len(code), maxInstructions)
 	}
 	return code, nil
 }
 
-// tree is a binary search over the spans: about nine comparisons where a list would need hundreds.
-func tree(s []span) []bpf.Instruction {
+// tree appends a binary search over the spans: about nine comparisons where a list would need hundreds.
+func tree(code []bpf.Instruction, s []span) []bpf.Instruction {
 	if len(s) == 1 {
-		return leaf(s[0].rule)
+		return append(code, leaf(s[0].rule)...)
 	}
 	middle := len(s) / 2
-	left, right := tree(s[:middle]), tree(s[middle:])
 	// A conditional jump reaches 255 instructions, an unconditional one any number.
-	code := []bpf.Instruction{
-		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: s[middle].first, SkipFalse: 1},
-		bpf.Jump{Skip: uint32(len(left))},
-	}
-	return append(append(code, left...), right...)
+	code = append(code, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: s[middle].first, SkipFalse: 1}, nil)
+	jump := len(code) - 1
+	code = tree(code, s[:middle])
+	code[jump] = bpf.Jump{Skip: uint32(len(code) - jump - 1)}
+	return tree(code, s[middle:])
 }
 
 // leaf ends with a verdict on every way through it.

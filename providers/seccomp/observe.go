@@ -68,5 +68,5 @@ func observing() []bpf.Instruction {
 	if foreignABI != 0 {
 		code = append(code, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: foreignABI, SkipFalse: 1}, ret(Allow))
 	}
-	return append(code, tree(spans(all, Allow, Allow))...)
+	return tree(code, spans(all, Allow, Allow))
 }
