@@ -144,6 +144,7 @@ class sandboxes:
         self._python_args = python_args
         self._graceful = graceful_shutdown
         self._learn = learn
+        self._learn_for = ""  # the test that these functions run for (_pytest_plugin)
         self._rules = rules
         self._package = None if inside() else _calling_package()
         self._live: Live | None = None
@@ -171,6 +172,7 @@ class sandboxes:
             learn=self._learn,
             rules=self._rules,
             package=self._package,
+            learn_for=self._learn_for,
         )
 
     def _entered_with(self, live: Live) -> Handle:

@@ -395,11 +395,14 @@ def open_live(
     learn: bool | str | os.PathLike[str] | None,
     rules: Mapping[str, Rule],
     package: str | None,
+    learn_for: str = "",
 ) -> Live:
     """Open a sandbox by the arguments of :class:`sandboxes`. No interpreter runs yet: ``Live.start`` starts it."""
     if init_fn is not None:
         check_init(init_fn)
-    spec = specification(profile=profile, rules=rules, envs=envs, python_args=python_args, learn=learn, package=package)
+    spec = specification(
+        profile=profile, rules=rules, envs=envs, python_args=python_args, learn=learn, package=package, learn_for=learn_for
+    )
     return open_native(spec, None if init_fn is None else Init(init_fn), graceful)
 
 

@@ -52,8 +52,9 @@ def build(
     learn: bool | str | os.PathLike[str] | None,
     package: str | None,
     binary: str,
+    learn_for: str = "",
 ) -> dict[str, Any]:
-    """The specification that ``control.Open`` takes (bindings/control)."""
+    """The specification that ``control.Open`` takes (bindings/control). ``learn_for``: for whom, in comments."""
     path, searched = find_profile(profile, package)
     if path is not None and learn_of(learn) is None and not os.path.lexists(path):
         raise ConfigSyntaxError(
@@ -70,6 +71,7 @@ def build(
         "python_args": [*interpreter_flags(), *_texts(python_args or (), "python_args"), "-c", boot_source(PACKAGE)],
         "cwd": cwd,
         "learn": learn_of(learn),
+        "learn_for": learn_for,
         "extra": b2a_base64(pack_settings(settings(cwd)), newline=False).decode(),
         "package": PACKAGE,
         "binary": binary,

@@ -113,3 +113,22 @@ def test_the_usage_page_has_every_public_name() -> None:
     text = (DOCS / "usage.md").read_text()
     missing = [name for name in pysandboxes.__all__ if not re.search(rf"\b{name}\b", text)]
     assert missing == ["__version__"]
+
+
+@pytest.mark.parametrize("skill", sorted((DOCS / "coding-agents").glob("*/SKILL.md")), ids=lambda path: path.parent.name)
+def test_instructions_for_agents_name_what_there_is(skill: Path) -> None:
+    text = skill.read_text()
+    head, _, body = text.removeprefix("---\n").partition("\n---\n")
+    fields = dict(line.split(": ", 1) for line in head.splitlines())
+    assert fields["name"] == skill.parent.name
+    assert 50 < len(fields["description"]) < 400
+    assert re.search(r"\*\*Do not .* yourself", body, re.DOTALL), "the person decides"
+    known = {option for path in ("_cli.py", "_pytest_plugin.py") for option in re.findall(r'"(--[a-z-]+)"', package(path))}
+    for command in re.findall(r"pysandboxes (\w+) ", body):
+        assert f'"{command}"' in package("_cli.py"), command
+    for option in re.findall(r"(?:pysandboxes|pytest) [^\n`]*?(--[a-z-]+)", body):
+        assert option in known, option
+
+
+def package(name: str) -> str:
+    return (ROOT / "pysandboxes" / name).read_text()

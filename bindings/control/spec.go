@@ -34,6 +34,7 @@ type openRequest struct {
 	Rules          [][2]border.Text `json:"rules"`    // key and value of each keyword argument
 	PythonArgs     []border.Text    `json:"python_args"`
 	Learn          json.RawMessage  `json:"learn"`            // null, true, or the file to write
+	LearnFor       border.Text      `json:"learn_for"`        // on whose behalf, for the comments of what is learned
 	LearnIfMissing *bool            `json:"learn_if_missing"` // default: whether stderr is a terminal
 	Extra          []byte           `json:"extra"`            // base64; for the child's Python
 	Binary         border.Text      `json:"binary"`           // the python-sb program
@@ -108,7 +109,7 @@ func existing(path string) string {
 
 // learning reads the three forms of learn.
 func (r openRequest) learning() (daemon.LearnMode, error) {
-	mode := daemon.LearnMode{IfMissing: isTerminal(2)}
+	mode := daemon.LearnMode{IfMissing: isTerminal(2), For: string(r.LearnFor)}
 	if r.LearnIfMissing != nil {
 		mode.IfMissing = *r.LearnIfMissing
 	}

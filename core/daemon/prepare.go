@@ -187,7 +187,7 @@ func (p *Plan) learning(asked bool) error {
 	p.learnPath = path
 	p.recorder = learn.New(learn.Options{
 		Policy: allowed, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(), Prompt: s.Prompt,
-		Journal: journal(s.Env, path),
+		Journal: journal(s.Env, path), For: s.Learn.For,
 	})
 	p.notices = append(p.notices, fmt.Sprintf(
 		"LEARNING into %s: everything is allowed and recorded. Never do this with code that you do not trust.", path))

@@ -49,6 +49,7 @@ type Spec struct {
 type LearnMode struct {
 	On        bool   // asked for by --learn or learn=
 	File      string // where to; "" is the profile itself
+	For       string // on whose behalf, for the comments; "" says nothing
 	IfMissing bool   // a profile that is missing in its default place starts a learning run (stderr is a terminal)
 }
 

@@ -23,6 +23,7 @@ type Options struct {
 	Env         map[string]string // the host's environment; nil: unknown
 	Now         func() time.Time  // nil: time.Now
 	Runtime     policy.Runtime    // where distributions are looked for
+	For         string            // on whose behalf the program ran, such as the test that called it; it stands in the comments
 	Prompt      bool              // an interactive session: what no line of it asked for is the prompt's own
 	Resolver    policy.Resolver   // which name an address came from; nil: the host's resolver
 	Journal     string            // path, without its end, of the files that keep what was seen if this process is killed; "": none
@@ -260,6 +261,11 @@ func (r *Recorder) Result() Result {
 	g.lines = append(g.lines, g.ungranted(byFamily)...)
 	if dropped > 0 {
 		g.lines = append(g.lines, leftOut(FamilyFile, entry{count: dropped}, "more than this run records was observed; learn again with a smaller program"))
+	}
+	if r.o.For != "" {
+		for i := range g.lines {
+			g.lines[i].Site = strings.TrimSpace(g.lines[i].Site + " for " + r.o.For)
+		}
 	}
 	return Result{Lines: g.lines, At: r.o.Now()}
 }
