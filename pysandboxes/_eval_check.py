@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from ._eval_rewrite import mangled
 from ._eval_rules import grantable, matches
 from ._guard import EvalSyntaxRejected
 
@@ -31,7 +32,20 @@ KNOWN = FREE | frozenset(
         *("ListComp", "SetComp", "DictComp", "GeneratorExp", "comprehension"),
         *("Assign", "AugAssign", "AnnAssign", "NamedExpr"),
         *("FunctionDef", "Return", "arguments", "arg", "Lambda"),
-        *("Try", "Raise", "ExceptHandler"),
+        *("AsyncFunctionDef", "Await", "AsyncFor", "AsyncWith", "ClassDef", "Yield", "YieldFrom"),
+        *("Try", "TryStar", "Raise", "ExceptHandler", "With", "withitem", "Import", "ImportFrom", "alias"),
+        *(
+            "Match",
+            "match_case",
+            "MatchValue",
+            "MatchSingleton",
+            "MatchSequence",
+            "MatchMapping",
+            "MatchClass",
+            "MatchStar",
+            "MatchAs",
+        ),
+        "MatchOr",
         *("Subscript", "Slice", "Starred", "JoinedStr", "FormattedValue"),
         *("Assert", "Delete", "Global", "Nonlocal", "Pass"),
     }
@@ -44,7 +58,14 @@ GROUPS = {
     **dict.fromkeys(("ListComp", "SetComp", "DictComp", "GeneratorExp"), "comprehension"),
     **dict.fromkeys(("Assign", "AugAssign", "AnnAssign", "NamedExpr"), "assign"),
     **dict.fromkeys(("FunctionDef", "Return", "arguments", "arg", "Lambda"), "func"),
-    **dict.fromkeys(("Try", "Raise", "ExceptHandler"), "exception"),
+    **dict.fromkeys(("Try", "TryStar", "Raise", "ExceptHandler"), "exception"),
+    **dict.fromkeys(("AsyncFunctionDef", "Await", "AsyncFor", "AsyncWith"), "async"),
+    "ClassDef": "class",
+    **dict.fromkeys(("With", "withitem"), "context"),
+    **dict.fromkeys(("Import", "ImportFrom", "alias"), "import"),
+    **dict.fromkeys(("Yield", "YieldFrom"), "yield"),
+    **dict.fromkeys(("Match", "match_case", "MatchValue", "MatchSingleton", "MatchSequence", "MatchMapping"), "match"),
+    **dict.fromkeys(("MatchClass", "MatchStar", "MatchAs", "MatchOr"), "match"),
     **dict.fromkeys(("Subscript", "Slice", "Starred"), "subscript"),
     **dict.fromkeys(("JoinedStr", "FormattedValue"), "fstring"),
 }
@@ -72,8 +93,23 @@ NEVER = (
     "co_*",
 )
 #: Fields of nodes that hold identifiers.
-IDENTIFIERS = ("id", "name", "arg", "attr", "names", "rest")
+IDENTIFIERS = ("id", "name", "arg", "attr", "names", "rest", "asname")
+#: Nodes that are looked at besides.
+SPECIAL = frozenset({"Attribute", "Call", "Subscript", "Starred", "ClassDef", "Import", "ImportFrom", "MatchClass"})
+#: Parts of others: where those are refused, nothing is said of these.
+PARTS = frozenset({"alias", "arguments", "withitem", "ExceptHandler", "comprehension", "match_case"})
+PARAMETRIC = frozenset({"FunctionDef", "AsyncFunctionDef", "ClassDef"})
 BRACKETS = {ord(c): step for c, step in zip("([{)]}", (1, 1, 1, -1, -1, -1), strict=True)}
+
+
+_known: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def _identifiers(kind: type[ast.AST]) -> tuple[str, ...]:
+    fields = _known.get(kind)
+    if fields is None:
+        fields = _known[kind] = tuple(field for field in kind._fields if field in IDENTIFIERS)
+    return fields
 
 
 class Violation:
@@ -113,7 +149,7 @@ def rejection(violations: list[Violation], source: str, filename: str) -> EvalSy
     return error
 
 
-def parse(source: str, rules: Rules, filename: str) -> ast.Module | ast.Expression:
+def parse(source: str, rules: Rules, filename: str, kind: str = "") -> ast.Module | ast.Expression:
     """The tree: of an expression where the source is one. What is too large or too deep never reaches the parser."""
     depth = deepest = 0
     for char in source:
@@ -129,9 +165,13 @@ def parse(source: str, rules: Rules, filename: str) -> ast.Module | ast.Expressi
             [Violation("the source is nested too deeply", 1, 0, rules.key("eval-max-depth") + "=…")], source, filename
         )
     try:
+        if kind == "exec":
+            return ast.parse(source, filename, "exec")
         try:
             return ast.parse(source, filename, "eval")
         except SyntaxError:
+            if kind:
+                raise
             return ast.parse(source, filename, "exec")
     except (RecursionError, MemoryError):
         raise rejection([Violation("the source is nested too deeply", 1, 0)], source, filename) from None
@@ -147,17 +187,24 @@ def _column(lines: list[bytes], node: ast.AST) -> tuple[int, int]:
 def check(tree: ast.Module | ast.Expression, rules: Rules, source: str, filename: str, names: frozenset[str]) -> None:
     """Raises :class:`EvalSyntaxRejected` with every violation. ``names`` are the context's."""
     found: list[Violation] = []
-    lines = source.encode("utf-8", "surrogatepass").split(b"\n")
-    defined = _defined(tree)
+    lines: list[bytes] = []
+    nodes = list(ast.walk(tree))
+    defined = _defined(nodes)
     count, deep = 0, False
+    classes: list[str] = []
 
     def say(node: ast.AST, text: str, add: str = "", narrower: str = "", warning: str = "") -> None:
+        if not lines:
+            lines.extend(source.encode("utf-8", "surrogatepass").split(b"\n"))
         found.append(Violation(text, *_column(lines, node), add, narrower, warning))
 
     def identifier(node: ast.AST, name: str) -> None:
         if name.startswith("__") and (name == "__builtins__" or name not in rules.magic):
             add = "" if name == "__builtins__" else f"{rules.key('eval-magic')}={name}"
             say(node, f"the name {name} is not allowed", add, warning=WARNINGS.get(name, ""))
+
+    def private(name: str) -> bool:
+        return bool(classes) and mangled(name, classes[-1]) != name
 
     def look(node: ast.AST, place: ast.AST, parent: ast.AST | None, depth: float) -> None:
         nonlocal count, deep
@@ -167,16 +214,25 @@ def check(tree: ast.Module | ast.Expression, rules: Rules, source: str, filename
         if kind not in KNOWN:
             say(place, f"this version cannot guard {kind}")
             return  # nor what is in it
-        if kind not in FREE and kind not in rules.syntax:
+        told = kind in PARTS and type(parent).__name__ not in rules.syntax  # of what it is a part of
+        if kind not in FREE and kind not in rules.syntax and not told:
             group = GROUPS.get(kind, kind)
             own = f"{rules.key('eval-syntax')}={kind}"
             say(place, f"{kind} is not allowed", f"{rules.key('eval-syntax')}={group}", own if group != kind else "")
-        for field in IDENTIFIERS:
-            value = getattr(node, field, None)
+        for field in _identifiers(type(node)):
+            value = getattr(node, field)
             for name in value if isinstance(value, list) else [value]:
                 if isinstance(name, str):
-                    identifier(place, name)
-        _special(node, parent)
+                    if not private(name):
+                        identifier(place, name)
+                    elif isinstance(node, ast.Attribute) and mangled(name, classes[-1]) not in rules.attribute:
+                        say(
+                            node,
+                            f"the attribute {name} may not be read",
+                            f"{rules.key('eval-attribute')}={mangled(name, classes[-1])}",
+                        )
+        if kind in SPECIAL or kind in PARAMETRIC:
+            _special(node, parent)
         if isinstance(node, (ast.expr, ast.stmt, ast.comprehension)):
             # a + b + c is nested, but nobody reads it so
             chain = isinstance(node, ast.BinOp) and isinstance(parent, ast.BinOp) and parent.left is node
@@ -186,12 +242,20 @@ def check(tree: ast.Module | ast.Expression, rules: Rules, source: str, filename
                 say(place, f"nested deeper than {rules.max_depth}", f"{rules.key('eval-max-depth')}={rules.max_depth * 2}")
             deep = True
             return
+        if isinstance(node, ast.ClassDef):
+            for child in (*node.decorator_list, *node.bases, *node.keywords):
+                look(child, place, node, depth)
+            classes.append(node.name)
+            for child in node.body:
+                look(child, place, node, depth)
+            classes.pop()
+            return
         for child in ast.iter_child_nodes(node):
             look(child, place, node, depth)
 
     def _special(node: ast.AST, parent: ast.AST | None) -> None:
         if isinstance(node, ast.Attribute):
-            if not isinstance(node.ctx, ast.Load):
+            if not isinstance(node.ctx, ast.Load) and node.attr.startswith("__") and not private(node.attr):
                 say(node, f"the attribute {node.attr} cannot be set or deleted")
             elif any(matches(pattern, node.attr) for pattern in NEVER):
                 say(node, f"the attribute {node.attr} may not be read, whatever a rule says")
@@ -210,17 +274,43 @@ def check(tree: ast.Module | ast.Expression, rules: Rules, source: str, filename
             say(node, "this version cannot guard an assignment to a slice")
         elif isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Store) and not _starred_at_top(node, parent, tops):
             say(node, "this version cannot guard a starred name within a nested target")
-        elif isinstance(node, (ast.FunctionDef,)) and node.decorator_list:
-            say(node, "this version cannot guard decorators")
-        elif isinstance(node, ast.comprehension) and node.is_async:
-            say(node.target, "this version cannot guard async comprehensions")
+        elif getattr(node, "type_params", None):
+            say(node, "this version cannot guard type parameters")
+        elif isinstance(node, ast.ClassDef) and any(k.arg == "metaclass" for k in node.keywords):
+            say(node, "a class cannot have a metaclass")
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            _import(node)
+        elif isinstance(node, ast.MatchClass):
+            for name in node.kwd_attrs:
+                identifier(node, name)
+                if not name.startswith("__") and name not in rules.attribute:
+                    say(node, f"the attribute {name} may not be read", f"{rules.key('eval-attribute')}={name}")
 
-    tops = {
-        id(target)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and len(node.targets) == 1
-        for target in node.targets
-    }
+    def _import(node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
+            say(node, "an import has to name its module in full")
+            return
+        named = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+        members = [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+        for name in named:
+            if not rules.imports(name) and not (members and all(map(rules.imports, members))):
+                say(
+                    node,
+                    f"the module {name} may not be imported",
+                    f"{rules.key('eval-import')}={name}",
+                    warning=WARNINGS.get(name, ""),
+                )
+        if isinstance(node, ast.Import):
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                say(node, "import * cannot be guarded: name what is wanted")
+            elif not (
+                rules.imports(f"{node.module}.{alias.name}") or alias.name in rules.attribute or alias.name.startswith("__")
+            ):
+                say(node, f"the attribute {alias.name} may not be read", f"{rules.key('eval-attribute')}={alias.name}")
+
+    tops = {id(target) for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1 for target in node.targets}
     try:
         look(tree, tree, None, 0)
     except RecursionError:
@@ -246,14 +336,20 @@ def _starred_at_top(node: ast.AST, parent: ast.AST | None, tops: set[int]) -> bo
     return id(parent) in tops
 
 
-def _defined(tree: ast.AST) -> set[str]:
+def _defined(nodes: list[ast.AST]) -> set[str]:
     """Names that the source binds itself: it may call what it bound, and the run decides by the object."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        elif isinstance(node, ast.FunctionDef):
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            names.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            names.add(node.rest)
         elif isinstance(node, ast.arg):
             names.add(node.arg)
         elif isinstance(node, ast.ExceptHandler) and node.name:

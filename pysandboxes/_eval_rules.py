@@ -69,6 +69,7 @@ class Rules:
         self.call = NameSet(table["call"])
         self.attribute = NameSet(table["attribute"])
         self.magic = NameSet(table["magic"])
+        self.modules = NameSet(table["import"])
         self.namespace: str = table["namespace"]
         self.timeout: float = table["timeout"]
         self.max_iterations: int = table["max_iterations"]
@@ -89,13 +90,21 @@ class Rules:
                 self._calls[name] = known
         return known
 
+    def imports(self, name: str) -> bool:
+        """Does eval-import grant this module? A name stands for what is in it, too."""
+        parts = name.split(".")
+        names = [".".join(parts[: i + 1]) for i in range(len(parts))]
+        allowed = any(matches(p, n) for p in self.modules.allow for n in names)
+        return allowed and not any(matches(p, n) for p in self.modules.deny for n in names)
+
     def key(self, key: str) -> str:
         """How a key of this profile is written."""
         return f"{key}:{self.name}" if self.name else key
 
-    def runtime(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], dict[str, bool]]:
-        """The rules of attributes, as the meter takes them."""
-        return (self.attribute.allow, self.attribute.deny, self.magic.allow, self.magic.deny, self.decided)
+    def runtime(self) -> tuple[tuple[str, ...] | dict[str, bool], ...]:
+        """The rules of names, as the meter takes them."""
+        sets = (self.attribute, self.magic, self.call, self.modules)
+        return (*(part for names in sets for part in (names.allow, names.deny)), self.decided)
 
     def _builtins(self) -> dict[str, object]:
         import builtins

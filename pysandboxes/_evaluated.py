@@ -31,7 +31,7 @@ _RISKY_NAMES = frozenset({"getattr", "setattr", "delattr", "open", "eval", "exec
 _lock = threading.Lock()
 _places: dict[tuple[object, str], str] = {}
 _tables: dict[str, tuple[object, dict[str, Rules]]] = {}
-_codes: dict[tuple[int, str, frozenset[str]], tuple[Rules, CodeType, dict[str, object]]] = {}
+_codes: dict[tuple[int, str, frozenset[str], str, str], tuple[Rules, CodeType, dict[str, object]]] = {}
 _warned: set[tuple[str, int]] = set()
 
 
@@ -52,14 +52,28 @@ def guarded_eval(source: str, *, profile: str | None = None, names: MutableMappi
     source = str.__str__(source).lstrip(" \t")
     if _guard.active():
         raise RuleEvalPermissionError("strings cannot be guarded inside of a sandbox yet: evaluate them in the application")
-    rules = _rules(profile or "", sys._getframe(1).f_globals.get("__package__"))
+    frame = sys._getframe(1)
+    rules = _rules(profile or "", frame.f_globals.get("__package__"))
+    if names is None and rules.namespace == "caller":
+        names = {**frame.f_globals, **frame.f_locals}
+    return run(source, "", rules, names, (frame.f_code.co_filename, frame.f_lineno))
+
+
+def run(
+    source: str | tuple[CodeType, dict[str, object]],
+    kind: str,
+    rules: Rules,
+    names: MutableMapping[str, Any] | None,
+    caller: tuple[str, int] | None,
+) -> Any:
+    """Runs a source, or what :func:`code_of` has made of one. ``caller`` is a file and a line, for warnings."""
     given = {} if names is None or rules.namespace == "closed" else {str(k): v for k, v in dict(names).items()}
     given.pop("__builtins__", None)
     if rules.namespace == "caller":
-        raise RuleEvalPermissionError("eval-namespace=caller is not there yet; write adaptive, and pass names")
-    _warn_of(given, rules)
+        _warn_once("everything of its caller (eval-namespace=caller)", caller)
+    _warn_of(given, caller)
     called = frozenset(name for name in given if rules.calls(name)) if given else frozenset()
-    code, builtins = _code(source, rules, called)
+    code, builtins = code_of(source, rules, called, kind) if isinstance(source, str) else source
     space = dict(given)
     granted = tuple(given[name] for name in called)
     try:
@@ -81,24 +95,26 @@ def guarded_eval(source: str, *, profile: str | None = None, names: MutableMappi
 
 def _copy_back(names: MutableMapping[str, Any], given: dict[str, Any], space: dict[str, Any]) -> None:
     for name, value in list(space.items()):
-        if name != "__builtins__" and (name not in given or given[name] is not value):
+        if name != "__builtins__" and not name.startswith("@") and (name not in given or given[name] is not value):
             names[name] = value
     for name in given.keys() - space.keys():
         names.pop(name, None)
 
 
-def _code(source: str, rules: Rules, names: frozenset[str]) -> tuple[CodeType, dict[str, object]]:
-    """The code of a source, and the builtins that it names: no others can be reached."""
-    key = (id(rules), source, names)
+def code_of(
+    source: str, rules: Rules, names: frozenset[str], kind: str = "", filename: str = FILENAME
+) -> tuple[CodeType, dict[str, object]]:
+    """The code of a source, and the builtins that it names: no others can be reached. ``kind`` "" takes what it is."""
+    key = (id(rules), source, names, kind, filename)
     kept = _codes.get(key)
     if kept is not None and kept[0] is rules:
         return kept[1], kept[2]
     from . import _eval_check, _eval_rewrite
 
-    tree = _eval_check.parse(source, rules, FILENAME)
-    _eval_check.check(tree, rules, source, FILENAME, names)
+    tree = _eval_check.parse(source, rules, filename, kind)
+    _eval_check.check(tree, rules, source, filename, names)
     builtins = {name: rules.builtins[name] for name in _eval_check.read_names(tree) if name in rules.builtins}
-    code = _eval_rewrite.compiled(tree, FILENAME)
+    code = _eval_rewrite.compiled(tree, filename)
     with _lock:
         while len(_codes) >= KEPT:
             del _codes[next(iter(_codes))]
@@ -155,7 +171,7 @@ def _load(path: str) -> dict[str, Rules]:
     return {name: Rules(name, table) for name, table in tables.items()}
 
 
-def _warn_of(given: dict[str, Any], rules: Rules) -> None:
+def _warn_of(given: dict[str, Any], caller: tuple[str, int] | None) -> None:
     for name, value in given.items():
         if type(value) in _PLAIN:
             continue
@@ -168,19 +184,18 @@ def _warn_of(given: dict[str, Any], rules: Rules) -> None:
         if not risky and isinstance(value, types.BuiltinFunctionType):
             risky = module in ("builtins", "io", "_io") and value.__name__ in _RISKY_NAMES
         if risky:
-            _warn_once(name)
+            _warn_once(name, caller)
 
 
-def _warn_once(name: str) -> None:
+def _warn_once(name: str, caller: tuple[str, int] | None) -> None:
     import warnings
 
-    frame = sys._getframe(3)
-    site = (frame.f_code.co_filename, frame.f_lineno)
+    site = caller or (FILENAME, 1)
     if site not in _warned:
         _warned.add(site)
-        warnings.warn(
+        warnings.warn_explicit(
             f"the evaluated string sees {name}, which reaches far beyond it; pass what it needs instead, or grant no "
             "attribute of it",
             SandboxContextWarning,
-            stacklevel=4,
+            *site,
         )

@@ -44,13 +44,13 @@ def evaluate(
     namespace: dict[str, Any],
     builtins: dict[str, object],
     granted: tuple[object, ...],
-    rules: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], dict[str, bool]],
+    rules: tuple[tuple[str, ...] | dict[str, bool], ...],
     iterations: int,
     alloc: int,
     depth: int,
     timeout: float,
 ) -> Any: ...
-def eval_helpers() -> dict[str, object]: ...
+def eval_code(code: CodeType, token: str, /) -> CodeType: ...
 def eval_builtin(name: str, /) -> bool: ...
 
 class SandBoxError(RuntimeError):

@@ -13,11 +13,12 @@ typedef struct {
     PyObject_HEAD
     PyObject *decided;                /* dict, attribute name -> bool: what was decided before; shared by a profile */
     PyObject *allow, *deny;           /* tuples of names with at most one `*` */
-    PyObject *magic_allow, *magic_deny;
+    PyObject *magic_allow, *magic_deny, *call_allow, *call_deny, *import_allow, *import_deny;
+    PyObject *classes;                /* dict, address -> class: what the source defined */
     PyObject *granted;                /* dict, address -> object: what else eval-call names */
     PyObject *builtins;               /* borrowed: it owns the meter */
     int64_t iterations, alloc, alloc_limit, deadline; /* what is left; the last in ns of the monotonic clock */
-    int depth, depth_limit, countdown;
+    int depth, depth_limit, countdown, making; /* making: classes that are being made */
     const char *tripped;              /* the key of the bound that was passed; it stays passed */
 } psb_meter;
 
@@ -32,13 +33,16 @@ extern PyTypeObject psb_meter_type;
 int psb_meter_put(psb_meter *m, PyObject *builtins); /* from here on it is their meter */
 psb_meter *psb_meter_here(void);                    /* borrowed, or NULL with an exception */
 int psb_meter_trip(psb_meter *m, const char *key);  /* -1 */
-int psb_meter_step(psb_meter *m);                   /* something was done: is there time left? */
+int psb_meter_look(psb_meter *m);                   /* at the clock, and at what was passed */
+/* something was done: is there time left? */
+static inline int psb_meter_step(psb_meter *m) { return m->tripped || --m->countdown <= 0 ? psb_meter_look(m) : 0; }
 int psb_meter_tick(psb_meter *m);                   /* a turn of a loop */
 int psb_meter_charge(psb_meter *m, double bytes);   /* before, where the size is known; else after */
 PyObject *psb_meter_charged(psb_meter *m, PyObject *result); /* the same object, charged; NULL and freed where that is too much */
 int psb_meter_attribute(psb_meter *m, PyObject *name);       /* may the attribute be read? */
 int psb_meter_refuse(const char *what, PyObject *subject, const char *key); /* -1 with RuleEvalPermissionError */
 int psb_eval_refuses(const char *text);                      /* the same, with no line that would allow it */
+bool psb_eval_among(PyObject *patterns, PyObject *name);     /* does one of them match? */
 
 /* eval_steps.c: an iterator that counts */
 enum { STEPS_LOOP, STEPS_TICK, STEPS_KEEP, STEPS_SUM }; /* LOOP: the source itself gets the items, one by one */
@@ -53,6 +57,7 @@ int psb_eval_fields(psb_meter *m, PyObject *format);   /* str.format's fields: a
 int psb_eval_format_ready(void);                      /* 0, or -1 with an exception: before code of the source runs */
 
 /* eval_operator.c */
+PyObject *psb_eval_plain_operator(psb_meter *m, int code, PyObject *a, PyObject *b);
 PyObject *psb_eval_operator(psb_meter *m, int code, PyObject *a, PyObject *b, bool in_place);
 PyObject *psb_eval_power(psb_meter *m, PyObject *a, PyObject *b, PyObject *modulus);
 
@@ -66,11 +71,52 @@ PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
 PyObject *psb_eval_read(psb_meter *m, PyObject *o, PyObject *name);
 PyObject *psb_eval_bind(psb_meter *m, PyObject *f); /* a callable that C code may be given */
 extern PyTypeObject psb_bound_type;
-PyObject *psb_eval_call_method(psb_meter *m, PyObject *o, PyObject *name, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+/* `of` and `attribute`: what f was read from and by which name; NULL where it was not. */
+PyObject *psb_eval_judged(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject *of, PyObject *attribute);
 PyObject *psb_eval_bound_builtin(psb_meter *m, PyObject *f, const char *name);
+PyObject *psb_eval_judge(psb_meter *m, PyObject *f);         /* a callable whose calls are judged, whatever it is */
+bool psb_eval_own_function(psb_meter *m, PyObject *f);
+int psb_eval_grant(psb_meter *m, PyObject *o);               /* from here on it may be called */
+int psb_eval_granted(psb_meter *m, PyObject *o);
+bool psb_eval_plain_self(PyObject *self);                    /* is it of a builtin type of values? */
+int psb_eval_not_granted(PyObject *f);                       /* -1 with what to add */
+
+/* eval_lookup.c: o.name(...), where the attribute's grant is the call's */
+extern PyTypeObject psb_looked_type;
+PyObject *psb_eval_lookup(psb_meter *m, PyObject *o, PyObject *name);
+PyObject *psb_eval_call_looked(psb_meter *m, PyObject *looked, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+
+/* eval_class.c */
+extern PyTypeObject psb_target_type;
+bool psb_eval_own_class(psb_meter *m, PyObject *cls);
+bool psb_eval_chosen(PyObject *o, PyObject *name); /* can the source have chosen what o.name is? */
+PyObject *psb_eval_target(psb_meter *m, PyObject *o);
+int psb_eval_put_build_class(PyObject *builtins);
+
+/* eval_import.c */
+int psb_eval_module(psb_meter *m, PyObject *of, PyObject *name, PyObject *value); /* may this module be had from that one? */
+int psb_eval_put_import(PyObject *builtins);
+
+/* eval_match.c */
+PyObject *psb_eval_match(psb_meter *m, PyObject *const *a, Py_ssize_t n);
+
+/* eval_protocol.c */
+enum { PROTOCOL_WITH, PROTOCOL_ASYNC_WITH, PROTOCOL_AWAIT, PROTOCOL_ASYNC_FOR };
+PyObject *psb_eval_protocol(psb_meter *m, PyObject *o, int kind);
+PyObject *psb_eval_delegate(psb_meter *m, PyObject *o);
+
+/* eval_wrapper.c: o.__name__(...) of a type in C */
+bool psb_eval_is_wrapper(PyObject *f);
+PyObject *psb_eval_wrapper(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+PyObject *psb_eval_new(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+
+/* eval_code.c */
+PyObject *psb_eval_code(PyObject *code, PyObject *token);
+int psb_eval_verify(PyObject *code); /* is it code that such a look has passed, or could? */
 
 /* eval_builtin.c */
 bool psb_eval_builtin_known(const char *name);
+bool psb_eval_builtin_type(PyTypeObject *t);
 PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 
 /* eval_whole.c: is a container, written out as a tree, within bounds? written: as a text, which is charged */
@@ -79,6 +125,7 @@ int psb_eval_whole_all(psb_meter *m, PyObject *const *args, Py_ssize_t n, bool w
 
 /* eval_run.c */
 PyObject *psb_evaluate(PyObject *args, PyObject *kwargs);
-PyObject *psb_eval_helpers(void);
+PyObject *psb_eval_helper(const char *name); /* borrowed, kept for good; NULL with an exception */
+bool psb_eval_is_helper(PyObject *o);
 
 #endif

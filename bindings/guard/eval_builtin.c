@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { PLAIN, GETATTR, HASATTR, DIR, TICK, SUM, MOST, SORTED, KEEP, KEEP_MAPPING, BYTES, ITER, MAP, FILTER, ZIP, REVERSED, POW, FORMAT, TYPE, ROUND, PRINT, WHOLE };
+enum { PLAIN, GETATTR, HASATTR, DIR, TICK, SUM, MOST, SORTED, KEEP, KEEP_MAPPING, BYTES, ITER, MAP, FILTER, ZIP, REVERSED, POW, FORMAT, TYPE, ROUND, PRINT, WHOLE, DESCRIPTOR, SUPER };
 
 static const struct {
     const char *name;
@@ -18,17 +18,34 @@ static const struct {
     {"map", MAP},        {"max", MOST},       {"min", MOST},         {"next", PLAIN},      {"oct", PLAIN},      {"ord", PLAIN},
     {"pow", POW},        {"print", PRINT},    {"range", PLAIN},      {"repr", WHOLE},      {"reversed", REVERSED}, {"round", ROUND},
     {"set", KEEP},       {"slice", PLAIN},    {"sorted", SORTED},    {"str", WHOLE},       {"sum", SUM},        {"tuple", KEEP},
-    {"type", TYPE},      {"zip", ZIP},
+    {"type", TYPE},      {"zip", ZIP},        {"staticmethod", DESCRIPTOR}, {"classmethod", DESCRIPTOR}, {"property", DESCRIPTOR}, {"super", SUPER},
 };
 
-static int kind_of(const char *name) {
+static int looked_up(const char *name) {
     for (size_t i = 0; i < sizeof BUILTINS / sizeof *BUILTINS; i++)
         if (strcmp(BUILTINS[i].name, name) == 0)
             return BUILTINS[i].kind;
     return -1;
 }
 
-bool psb_eval_builtin_known(const char *name) { return kind_of(name) >= 0; }
+/* Names come from the definitions of types and functions, which stay where they are: most are told by their address. */
+static int kind_of(const char *name) {
+    static struct {
+        const char *name;
+        int kind;
+    } known[256];
+    size_t at = ((uintptr_t)name >> 2) % (sizeof known / sizeof *known);
+    if (known[at].name != name) {
+        known[at].kind = looked_up(name);
+        known[at].name = name;
+    }
+    return known[at].kind;
+}
+
+bool psb_eval_builtin_known(const char *name) { return looked_up(name) >= 0; }
+bool psb_eval_builtin_type(PyTypeObject *t) { return !(t->tp_flags & Py_TPFLAGS_HEAPTYPE) && kind_of(t->tp_name) >= 0; }
+
+#define FEW 64
 
 static PyObject *listed(psb_meter *m, PyObject *names) {
     PyObject *shown = names && PyList_Check(names) ? PyList_New(0) : NULL;
@@ -43,12 +60,10 @@ static PyObject *listed(psb_meter *m, PyObject *names) {
     return psb_meter_charged(m, shown);
 }
 
-#define FEW 64
-
 PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
     Py_ssize_t k = kwnames ? PyTuple_GET_SIZE(kwnames) : 0, wrap_from = n, wrap_to = n;
     int kind = kind_of(name), mode = STEPS_TICK, rc = 0;
-    bool bind_first = false, bind_keywords = false, walk_result = false;
+    bool bind_first = false, bind_keywords = false, bind_all = false, walk_result = false;
     switch (kind) {
     case GETATTR:
     case HASATTR:
@@ -139,6 +154,15 @@ PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject
                 return NULL;
             }
         break;
+    case DESCRIPTOR: /* C code calls these functions */
+        if (n > FEW || k > FEW)
+            return psb_eval_refuses("evaluated code may not give a builtin so many arguments"), NULL;
+        bind_first = bind_keywords = bind_all = true;
+        break;
+    case SUPER:
+        if (k || (n && !(n == 2 && psb_eval_own_class(m, args[0]))))
+            return psb_eval_refuses("evaluated code may call super() without arguments, or with a class of its own and an object"), NULL;
+        break;
     case PRINT: /* `file` would have any object's write method called */
         for (Py_ssize_t i = 0; i < k; i++)
             if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "file") == 0)
@@ -167,7 +191,7 @@ PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject
         for (; made < n + k; made++) {
             PyObject *o = args[made];
             o = made >= wrap_from && made < wrap_to ? psb_steps(m, o, mode)
-                : (made == 0 && bind_first) || (made >= n && bind_keywords) ? psb_eval_bind(m, o)
+                : bind_all || (made == 0 && bind_first) || (made >= n && bind_keywords) ? psb_eval_bind(m, o)
                                                                             : Py_NewRef(o);
             if (!o)
                 break;

@@ -77,15 +77,30 @@ static bool is_function(PyObject *o) {
     return PyFunction_Check(o) || PyCFunction_Check(o) || PyMethod_Check(o) || Py_IS_TYPE(o, &PyMethodDescr_Type);
 }
 
-static bool own_function(psb_meter *m, PyObject *f) { return PyFunction_Check(f) && ((PyFunctionObject *)f)->func_builtins == m->builtins; }
+bool psb_eval_own_function(psb_meter *m, PyObject *f) { return PyFunction_Check(f) && ((PyFunctionObject *)f)->func_builtins == m->builtins; }
+
+PyObject *psb_eval_judge(psb_meter *m, PyObject *f) { return make(m, f, NULL); }
+
+/* A method of the source's function, or one whose every call is judged. */
+static bool own_method(psb_meter *m, PyObject *f) {
+    PyObject *function = PyMethod_Check(f) ? PyMethod_GET_FUNCTION(f) : NULL;
+    return function && (psb_eval_own_function(m, function) || Py_TYPE(function) == &psb_bound_type);
+}
 
 PyObject *psb_eval_bind(psb_meter *m, PyObject *f) {
-    if (!PyCallable_Check(f) || Py_TYPE(f) == &psb_bound_type || own_function(m, f))
+    if (!PyCallable_Check(f) || Py_TYPE(f) == &psb_bound_type || psb_eval_own_function(m, f) || own_method(m, f))
         return Py_NewRef(f);
     return make(m, f, NULL);
 }
 
-static int granted(psb_meter *m, PyObject *f) {
+int psb_eval_grant(psb_meter *m, PyObject *o) {
+    PyObject *key = PyLong_FromVoidPtr(o);
+    int rc = key ? PyDict_SetItem(m->granted, key, o) : -1;
+    Py_XDECREF(key);
+    return rc;
+}
+
+int psb_eval_granted(psb_meter *m, PyObject *f) {
     PyObject *key = PyLong_FromVoidPtr(f);
     int there = key ? PyDict_Contains(m->granted, key) : -1;
     Py_XDECREF(key);
@@ -99,7 +114,7 @@ static bool plain_type(PyTypeObject *t) {
 }
 
 /* Is it a method of a builtin type's own making? self is what it is called on. */
-static bool plain_self(PyObject *self) {
+bool psb_eval_plain_self(PyObject *self) {
     if (PyType_Check(self))
         return plain_type((PyTypeObject *)self);
     return plain_type(Py_TYPE(self)) || PyUnicode_Check(self) || PyList_Check(self) || PyDict_Check(self) || PyAnySet_Check(self) ||
@@ -126,7 +141,7 @@ static int getter_names(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
     return 0;
 }
 
-static int not_granted(PyObject *f) {
+int psb_eval_not_granted(PyObject *f) {
     if (!PyCFunction_Check(f) && !PyFunction_Check(f) && !PyType_Check(f))
         return psb_eval_refuses("evaluated code may not call this object: eval-call has to name it. A method is called where it is read: o.method(...)");
     PyObject *name = PyObject_GetAttrString(f, "__name__");
@@ -143,7 +158,7 @@ static int not_granted(PyObject *f) {
 static PyObject *foreign(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
     Py_ssize_t all = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), functions = 0;
     for (Py_ssize_t i = 0; i < all; i++)
-        functions += is_function(args[i]) && !own_function(m, args[i]);
+        functions += is_function(args[i]) && !psb_eval_own_function(m, args[i]);
     if (!functions)
         return PyObject_Vectorcall(f, args, (size_t)n, kwnames);
     if (all > FEW)
@@ -160,40 +175,91 @@ static PyObject *foreign(psb_meter *m, PyObject *f, PyObject *const *args, Py_ss
     return result;
 }
 
-static PyObject *judged(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool attribute) {
-    if (Py_TYPE(f) == &psb_bound_type || own_function(m, f))
+/* @x.setter: what a property of the source's functions is asked for. */
+static PyObject *property(psb_meter *m, PyObject *self, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    PyObject *get = PyObject_GetAttrString(self, "fget"), *given = NULL, *result = NULL;
+    bool own = get && (get == Py_None || psb_eval_own_function(m, get) || Py_TYPE(get) == &psb_bound_type);
+    if (get && (!own || n != 1 || kwnames))
+        psb_eval_refuses("evaluated code may change properties of its own only");
+    else if (get && (given = psb_eval_bind(m, args[0])))
+        result = PyObject_CallOneArg(f, given);
+    Py_XDECREF(given);
+    Py_XDECREF(get);
+    return result;
+}
+
+/* An object of the source's class, which has __call__ from the source. */
+static bool callable_object(psb_meter *m, PyObject *f) {
+    PyObject *cls = (PyObject *)Py_TYPE(f), *name = NULL;
+    if (!psb_eval_own_class(m, cls) || !(name = PyUnicode_FromString("__call__")))
+        return false;
+    bool own = psb_eval_chosen(cls, name);
+    Py_DECREF(name);
+    return own;
+}
+
+/* Does the grant of the name say what is called? Of the plain types it does, and of what the source cannot have chosen. */
+static bool named(PyObject *o, PyObject *name) { return plain_type(Py_TYPE(o)) || !psb_eval_chosen(o, name); }
+
+/* object.__init_subclass__, which does nothing; the class that super() gives it is still being made. */
+static bool ends_init_subclass(PyObject *f) {
+    if (strcmp(((PyCFunctionObject *)f)->m_ml->ml_name, "__init_subclass__") != 0)
+        return false;
+    PyObject *end = PyObject_GetAttrString((PyObject *)&PyBaseObject_Type, "__init_subclass__");
+    bool is = end && PyCFunction_Check(end) && ((PyCFunctionObject *)end)->m_ml == ((PyCFunctionObject *)f)->m_ml;
+    PyErr_Clear();
+    Py_XDECREF(end);
+    return is;
+}
+
+PyObject *psb_eval_judged(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject *of, PyObject *attribute) {
+    if (Py_TYPE(f) == &psb_bound_type || psb_eval_own_function(m, f) || own_method(m, f))
         return PyObject_Vectorcall(f, args, (size_t)n, kwnames);
+    if (psb_eval_own_class(m, f))
+        return psb_meter_charge(m, 200) < 0 ? NULL : PyObject_Vectorcall(f, args, (size_t)n, kwnames);
     if (PyCFunction_Check(f)) {
         PyObject *self = PyCFunction_GET_SELF(f);
-        if (self && !PyModule_Check(self) && plain_self(self)) {
+        if (self && !PyModule_Check(self) && psb_eval_plain_self(self)) {
             const char *name = ((PyCFunctionObject *)f)->m_ml->ml_name;
             if (name[0] == '_' && name[1] == '_') { /* read by eval-magic; called as what it is */
                 if (strcmp(name, "__format__") == 0)
                     return psb_eval_refuses("evaluated code may not call __format__; format() may"), NULL;
+                if (strcmp(name, "__new__") == 0)
+                    return psb_eval_new(m, f, args, n, kwnames);
             }
             return psb_eval_method(m, self, name, f, args, n, kwnames, false);
         }
+        if (self && PyType_Check(self) && ends_init_subclass(f))
+            return PyObject_Vectorcall(f, args, (size_t)n, kwnames);
+        if (self && PyType_Check(self) && strcmp(((PyCFunctionObject *)f)->m_ml->ml_name, "__new__") == 0)
+            return psb_eval_new(m, f, args, n, kwnames);
+        if (self && Py_IS_TYPE(self, &PyProperty_Type))
+            return property(m, self, f, args, n, kwnames);
     } else if (Py_IS_TYPE(f, &PyMethodDescr_Type) && n) {
         PyMethodDescrObject *d = (PyMethodDescrObject *)f;
-        if (PyObject_TypeCheck(args[0], d->d_common.d_type) && plain_self(args[0])) {
+        if (PyObject_TypeCheck(args[0], d->d_common.d_type) && psb_eval_plain_self(args[0])) {
             PyObject *name = PyUnicode_FromString(d->d_method->ml_name);
             int rc = name ? psb_meter_attribute(m, name) : -1;
             Py_XDECREF(name);
             return rc < 0 ? NULL : psb_eval_method(m, args[0], d->d_method->ml_name, f, args + 1, n - 1, kwnames, true);
         }
     }
-    int there = attribute ? 1 : granted(m, f);
+    if (psb_eval_is_wrapper(f))
+        return psb_eval_wrapper(m, f, args, n, kwnames);
+    if (callable_object(m, f))
+        return PyObject_Vectorcall(f, args, (size_t)n, kwnames);
+    int there = of && named(of, attribute) ? 1 : psb_eval_granted(m, f);
     if (there < 0)
         return NULL;
     if (!there) {
-        not_granted(f);
+        psb_eval_not_granted(f);
         return NULL;
     }
     if (getter_names(m, f, args, n) < 0)
         return NULL;
     if (PyType_Check(f)) {
         const char *name = ((PyTypeObject *)f)->tp_name;
-        if (!(((PyTypeObject *)f)->tp_flags & Py_TPFLAGS_HEAPTYPE) && psb_eval_builtin_known(name))
+        if (psb_eval_builtin_type((PyTypeObject *)f))
             return psb_eval_builtin(m, name, f, args, n, kwnames);
         if (PyType_FastSubclass((PyTypeObject *)f, Py_TPFLAGS_TYPE_SUBCLASS))
             return psb_eval_refuses("evaluated code may not make classes"), NULL;
@@ -209,24 +275,8 @@ PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
         return NULL;
     }
     m->depth++;
-    PyObject *result = judged(m, f, args, n, kwnames, false);
+    PyObject *result = psb_eval_judged(m, f, args, n, kwnames, NULL, NULL);
     m->depth--;
-    return result;
-}
-
-/* o.name(...): the attribute's grant is the call's. */
-PyObject *psb_eval_call_method(psb_meter *m, PyObject *o, PyObject *name, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
-    PyObject *f = psb_eval_read(m, o, name), *result = NULL;
-    if (!f)
-        return NULL;
-    if (m->depth >= m->depth_limit) {
-        psb_meter_trip(m, "eval-max-call-depth");
-    } else {
-        m->depth++;
-        result = judged(m, f, args, n, kwnames, true);
-        m->depth--;
-    }
-    Py_DECREF(f);
     return result;
 }
 
@@ -234,6 +284,8 @@ PyObject *psb_eval_read(psb_meter *m, PyObject *o, PyObject *name) {
     if (psb_meter_step(m) < 0 || psb_meter_attribute(m, name) < 0)
         return NULL;
     PyObject *value = PyObject_GetAttr(o, name);
+    if (value && PyModule_Check(value) && psb_eval_module(m, o, name, value) < 0)
+        Py_CLEAR(value);
     /* str.format walks attributes wherever it is called, so it leaves here only as one that checks them */
     if (value && (PyCFunction_Check(value) || Py_IS_TYPE(value, &PyMethodDescr_Type))) {
         const char *n = PyCFunction_Check(value) ? ((PyCFunctionObject *)value)->m_ml->ml_name : ((PyMethodDescrObject *)value)->d_method->ml_name;

@@ -42,11 +42,9 @@ int psb_meter_trip(psb_meter *m, const char *key) {
     return -1;
 }
 
-int psb_meter_step(psb_meter *m) {
+int psb_meter_look(psb_meter *m) {
     if (m->tripped)
         return psb_meter_trip(m, m->tripped);
-    if (--m->countdown > 0)
-        return 0;
     m->countdown = BETWEEN;
     return now() > m->deadline ? psb_meter_trip(m, "eval-timeout") : 0;
 }
@@ -142,6 +140,13 @@ static bool among(PyObject *patterns, const char *name) {
     return false;
 }
 
+bool psb_eval_among(PyObject *patterns, PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    if (!text)
+        PyErr_Clear();
+    return text && among(patterns, text);
+}
+
 static bool decide(psb_meter *m, const char *name) {
     for (const char *const *p = NEVER; *p; p++)
         if (matches(*p, strlen(*p), name))
@@ -180,11 +185,13 @@ int psb_meter_attribute(psb_meter *m, PyObject *name) {
 
 static int traverse(psb_meter *m, visitproc visit, void *arg) {
     Py_VISIT(m->granted);
+    Py_VISIT(m->classes);
     return 0;
 }
 
 static int clear(psb_meter *m) {
     Py_CLEAR(m->granted);
+    Py_CLEAR(m->classes);
     return 0;
 }
 
@@ -196,6 +203,10 @@ static void dealloc(psb_meter *m) {
     Py_XDECREF(m->deny);
     Py_XDECREF(m->magic_allow);
     Py_XDECREF(m->magic_deny);
+    Py_XDECREF(m->call_allow);
+    Py_XDECREF(m->call_deny);
+    Py_XDECREF(m->import_allow);
+    Py_XDECREF(m->import_deny);
     PyObject_GC_Del(m);
 }
 

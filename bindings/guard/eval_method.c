@@ -119,11 +119,25 @@ static int backwards(psb_meter *m, PyObject *self, PyObject *const *args, Py_ssi
     return 0;
 }
 
-static int kind_of(const char *name) {
+static int looked_up(const char *name) {
     for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++)
         if (strcmp(METHODS[i].name, name) == 0)
             return METHODS[i].kind;
     return -1;
+}
+
+/* Names come from the definitions of types and functions, which stay where they are: most are told by their address. */
+static int kind_of(const char *name) {
+    static struct {
+        const char *name;
+        int kind;
+    } known[256];
+    size_t at = ((uintptr_t)name >> 2) % (sizeof known / sizeof *known);
+    if (known[at].name != name) {
+        known[at].kind = looked_up(name);
+        known[at].name = name;
+    }
+    return known[at].kind;
 }
 
 #define MOST 64 /* arguments of such a method */

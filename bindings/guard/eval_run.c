@@ -21,9 +21,14 @@ HELPER_KW(h_call) {
     return psb_eval_call(m, a[0], a + 1, n - 1, kwnames);
 }
 
-HELPER_KW(h_method) {
+HELPER(h_lookup) {
     ENTER(2)
-    return psb_eval_call_method(m, a[0], a[1], a + 2, n - 2, kwnames);
+    return psb_eval_lookup(m, a[0], a[1]);
+}
+
+HELPER_KW(h_method) {
+    ENTER(1)
+    return psb_eval_call_looked(m, a[0], a + 1, n - 1, kwnames);
 }
 
 HELPER(h_read) {
@@ -38,6 +43,9 @@ static bool charged_before(int code, PyObject *result) { return result && code !
 
 HELPER(h_operator) {
     ENTER(3)
+    PyObject *plain = psb_eval_plain_operator(m, code_of(a[0]), a[1], a[2]);
+    if (plain != Py_NotImplemented)
+        return plain;
     PyObject *result = psb_eval_operator(m, code_of(a[0]), a[1], a[2], false);
     return charged_before(code_of(a[0]), result) ? result : psb_meter_charged(m, result);
 }
@@ -45,6 +53,9 @@ HELPER(h_operator) {
 /* x += y: a list that grows in place has been charged for what it grows by. */
 HELPER(h_in_place) {
     ENTER(3)
+    PyObject *plain = psb_eval_plain_operator(m, code_of(a[0]), a[1], a[2]);
+    if (plain != Py_NotImplemented)
+        return plain;
     PyObject *result = psb_eval_operator(m, code_of(a[0]), a[1], a[2], true);
     return result == a[1] || charged_before(code_of(a[0]), result) ? result : psb_meter_charged(m, result);
 }
@@ -95,7 +106,17 @@ HELPER(h_star) {
             return NULL;
         return Py_NewRef(a[0]);
     }
+    if (!Py_TYPE(a[0])->tp_iter && !PySequence_Check(a[0]))
+        return PyErr_Format(PyExc_TypeError, "Value after * must be an iterable, not %.200s", Py_TYPE(a[0])->tp_name);
     return psb_steps(m, a[0], STEPS_KEEP);
+}
+
+/* The same for a, *b = o. */
+HELPER(h_unpack) {
+    ENTER(1)
+    if (!Py_TYPE(a[0])->tp_iter && !PySequence_Check(a[0]))
+        return PyErr_Format(PyExc_TypeError, "cannot unpack non-iterable %.200s object", Py_TYPE(a[0])->tp_name);
+    return h_star(NULL, a, n);
 }
 
 HELPER(h_mapping) { /* ** in a display or a call */
@@ -125,6 +146,16 @@ HELPER(h_bounds) { /* a:b:c */
 HELPER(h_whole) { /* what C is about to compare or to hash */
     ENTER(1)
     return psb_eval_whole(m, a[0], false) < 0 ? NULL : Py_NewRef(a[0]);
+}
+
+static bool scalar(PyObject *o) { return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o); }
+
+HELPER(h_compare) { /* operator, as the C API numbers it */
+    ENTER(3)
+    long op = PyLong_AsLong(a[0]);
+    if (psb_meter_step(m) < 0 || (!scalar(a[1]) && psb_eval_whole(m, a[1], false) < 0) || (!scalar(a[2]) && psb_eval_whole(m, a[2], false) < 0))
+        return NULL;
+    return op < 0 || op > 5 ? (PyErr_SetString(PyExc_SystemError, "pysandboxes: no such comparison"), NULL) : PyObject_RichCompare(a[1], a[2], (int)op);
 }
 
 HELPER(h_slice) {
@@ -188,9 +219,65 @@ HELPER(h_text) { /* the pieces of an f-string */
     return result;
 }
 
+HELPER(h_judge) { /* a decorator, which the interpreter calls by itself */
+    ENTER(1)
+    return psb_meter_step(m) < 0 ? NULL : PyCallable_Check(a[0]) ? psb_eval_judge(m, a[0]) : Py_NewRef(a[0]);
+}
+
+HELPER(h_target) { /* o in o.name = v */
+    ENTER(1)
+    return psb_eval_target(m, a[0]);
+}
+
+/* o.name op= v: in_place_attribute(op, *attribute(o, name), v) */
+HELPER(h_attribute) {
+    ENTER(2)
+    PyObject *old = psb_eval_read(m, a[0], a[1]), *all = old ? PyTuple_Pack(3, a[0], a[1], old) : NULL;
+    Py_XDECREF(old);
+    return all;
+}
+
+HELPER(h_in_place_attribute) {
+    ENTER(5)
+    PyObject *old = a[3], *new = psb_eval_operator(m, code_of(a[0]), old, a[4], true), *target = NULL;
+    int rc = new && (new == old || charged_before(code_of(a[0]), new) || (new = psb_meter_charged(m, new))) ? 0 : -1;
+    if (rc == 0)
+        rc = (target = psb_eval_target(m, a[1])) ? PyObject_SetItem(target, a[2], new) : -1;
+    Py_XDECREF(target);
+    Py_XDECREF(new);
+    return rc < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+#define PROTOCOL(name, kind)                      \
+    HELPER(name) {                                \
+        ENTER(1)                                  \
+        return psb_eval_protocol(m, a[0], kind);  \
+    }
+PROTOCOL(h_enter, PROTOCOL_WITH)
+PROTOCOL(h_async_enter, PROTOCOL_ASYNC_WITH)
+PROTOCOL(h_awaited, PROTOCOL_AWAIT)
+PROTOCOL(h_async_loop, PROTOCOL_ASYNC_FOR)
+
+HELPER(h_delegate) {
+    ENTER(1)
+    return psb_eval_delegate(m, a[0]);
+}
+
+HELPER(h_keep) { /* what an async comprehension is about to keep */
+    (void)a;
+    ENTER(0)
+    return psb_meter_tick(m) < 0 || psb_meter_charge(m, 40) < 0 ? NULL : Py_NewRef(Py_True);
+}
+
+HELPER(h_match) {
+    ENTER(3)
+    return psb_eval_match(m, a, n);
+}
+
 #define F(f) ((PyCFunction)(void *)(f))
 static PyMethodDef HELPERS[] = {
     {"call", F(h_call), METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"lookup", F(h_lookup), METH_FASTCALL, NULL},
     {"method", F(h_method), METH_FASTCALL | METH_KEYWORDS, NULL},
     {"read", F(h_read), METH_FASTCALL, NULL},
     {"operator", F(h_operator), METH_FASTCALL, NULL},
@@ -201,38 +288,52 @@ static PyMethodDef HELPERS[] = {
     {"tick", F(h_tick), METH_FASTCALL, NULL},
     {"step", F(h_step), METH_FASTCALL, NULL},
     {"star", F(h_star), METH_FASTCALL, NULL},
+    {"unpack", F(h_unpack), METH_FASTCALL, NULL},
     {"mapping", F(h_mapping), METH_FASTCALL, NULL},
     {"made", F(h_made), METH_FASTCALL, NULL},
     {"grow", F(h_grow), METH_FASTCALL, NULL},
     {"item", F(h_item), METH_FASTCALL, NULL},
     {"bounds", F(h_bounds), METH_FASTCALL, NULL},
     {"whole", F(h_whole), METH_FASTCALL, NULL},
+    {"compare", F(h_compare), METH_FASTCALL, NULL},
     {"slice", F(h_slice), METH_FASTCALL, NULL},
     {"member", F(h_member), METH_FASTCALL, NULL},
     {"in", F(h_in), METH_FASTCALL, NULL},
     {"format", F(h_format), METH_FASTCALL, NULL},
     {"text", F(h_text), METH_FASTCALL, NULL},
+    {"judge", F(h_judge), METH_FASTCALL, NULL},
+    {"target", F(h_target), METH_FASTCALL, NULL},
+    {"attribute", F(h_attribute), METH_FASTCALL, NULL},
+    {"in_place_attribute", F(h_in_place_attribute), METH_FASTCALL, NULL},
+    {"enter", F(h_enter), METH_FASTCALL, NULL},
+    {"async_enter", F(h_async_enter), METH_FASTCALL, NULL},
+    {"awaited", F(h_awaited), METH_FASTCALL, NULL},
+    {"async_loop", F(h_async_loop), METH_FASTCALL, NULL},
+    {"delegate", F(h_delegate), METH_FASTCALL, NULL},
+    {"keep", F(h_keep), METH_FASTCALL, NULL},
+    {"match", F(h_match), METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};
 
-PyObject *psb_eval_helpers(void) {
-    PyObject *all = PyDict_New();
-    for (PyMethodDef *d = HELPERS; all && d->ml_name; d++) {
-        PyObject *f = PyCFunction_New(d, NULL);
-        if (!f || PyDict_SetItemString(all, d->ml_name, f) < 0)
-            Py_CLEAR(all);
-        Py_XDECREF(f);
+static PyObject *made[sizeof HELPERS / sizeof *HELPERS]; /* kept for good: code that is kept holds them */
+
+PyObject *psb_eval_helper(const char *name) {
+    for (PyMethodDef *d = HELPERS; d->ml_name; d++) {
+        PyObject **f = &made[d - HELPERS];
+        if (strcmp(d->ml_name, name) == 0)
+            return *f || (*f = PyCFunction_New(d, NULL)) ? *f : NULL;
     }
-    return all;
+    PyErr_SetString(PyExc_SystemError, "pysandboxes: there is no such helper");
+    return NULL;
+}
+
+bool psb_eval_is_helper(PyObject *o) {
+    for (PyMethodDef *d = HELPERS; PyCFunction_CheckExact(o) && d->ml_name; d++)
+        if (o == made[d - HELPERS])
+            return true;
+    return false;
 }
 
 /* ---- an evaluation ---- */
-
-static int grant(psb_meter *m, PyObject *o) {
-    PyObject *key = PyLong_FromVoidPtr(o);
-    int rc = key ? PyDict_SetItem(m->granted, key, o) : -1;
-    Py_XDECREF(key);
-    return rc;
-}
 
 /* Functions come as ones that check what they are given, types as themselves (isinstance wants them): a call of a type is
  * checked where it happens. */
@@ -251,7 +352,7 @@ static int put_builtins(psb_meter *m, PyObject *given) {
             psb_eval_refuses("evaluated code cannot be granted such a builtin");
         int rc = own ? PyDict_SetItem(m->builtins, name, own) : -1;
         if (rc == 0 && PyType_Check(own))
-            rc = grant(m, own);
+            rc = psb_eval_grant(m, own);
         Py_XDECREF(own);
         if (rc < 0)
             return -1;
@@ -259,32 +360,15 @@ static int put_builtins(psb_meter *m, PyObject *given) {
     return 0;
 }
 
-/* The interpreter itself imports by the builtins of the running frame: date.strftime does. The source cannot name this; and
- * should it, a call of it is refused like that of any function that eval-call does not name. */
-static PyObject *import(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssize_t n, PyObject *Py_UNUSED(kwnames)) {
-    static const char *const FREE[] = {"time", "_strptime", "datetime", "_datetime", NULL};
-    for (const char *const *p = FREE; n && PyUnicode_Check(a[0]) && *p; p++)
-        if (PyUnicode_CompareWithASCIIString(a[0], *p) == 0)
-            return PyImport_ImportModuleLevel(*p, NULL, NULL, NULL, 0);
-    return psb_eval_refuses("evaluated code may not import"), NULL;
-}
-
-static PyMethodDef IMPORT = {"__import__", F(import), METH_FASTCALL | METH_KEYWORDS, NULL};
-
-static int put_import(PyObject *builtins) {
-    PyObject *f = PyCFunction_New(&IMPORT, NULL);
-    int rc = f ? PyDict_SetItemString(builtins, "__import__", f) : -1;
-    Py_XDECREF(f);
-    return rc;
-}
-
 static psb_meter *new_meter(PyObject *rules, long long iterations, long long alloc, int depth, double timeout) {
     struct timespec t;
-    PyObject *allow, *deny, *magic_allow, *magic_deny, *decided;
-    if (!PyArg_ParseTuple(rules, "O!O!O!O!O!", &PyTuple_Type, &allow, &PyTuple_Type, &deny, &PyTuple_Type, &magic_allow, &PyTuple_Type, &magic_deny,
-                          &PyDict_Type, &decided))
+    PyTypeObject *tuple = &PyTuple_Type;
+    PyObject *allow, *deny, *magic_allow, *magic_deny, *call_allow, *call_deny, *import_allow, *import_deny, *decided;
+    if (!PyArg_ParseTuple(rules, "O!O!O!O!O!O!O!O!O!", tuple, &allow, tuple, &deny, tuple, &magic_allow, tuple, &magic_deny, tuple, &call_allow, tuple,
+                          &call_deny, tuple, &import_allow, tuple, &import_deny, &PyDict_Type, &decided))
         return NULL;
-    if (PyType_Ready(&psb_meter_type) < 0 || PyType_Ready(&psb_steps_type) < 0 || PyType_Ready(&psb_bound_type) < 0)
+    if (PyType_Ready(&psb_meter_type) < 0 || PyType_Ready(&psb_steps_type) < 0 || PyType_Ready(&psb_bound_type) < 0 || PyType_Ready(&psb_target_type) < 0 ||
+        PyType_Ready(&psb_looked_type) < 0)
         return NULL;
     psb_meter *m = PyObject_GC_New(psb_meter, &psb_meter_type);
     if (!m)
@@ -295,17 +379,22 @@ static psb_meter *new_meter(PyObject *rules, long long iterations, long long all
     m->magic_allow = Py_NewRef(magic_allow);
     m->magic_deny = Py_NewRef(magic_deny);
     m->decided = Py_NewRef(decided);
+    m->call_allow = Py_NewRef(call_allow);
+    m->call_deny = Py_NewRef(call_deny);
+    m->import_allow = Py_NewRef(import_allow);
+    m->import_deny = Py_NewRef(import_deny);
     m->granted = PyDict_New();
+    m->classes = PyDict_New();
     m->builtins = NULL;
     m->iterations = iterations;
     m->alloc = m->alloc_limit = alloc;
     m->deadline = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + (timeout < 1e9 ? (int64_t)(timeout * 1e9) : INT64_MAX / 4);
-    m->depth = 0;
+    m->depth = m->making = 0;
     m->depth_limit = depth;
     m->countdown = 1;
     m->tripped = NULL;
     PyObject_GC_Track(m);
-    if (!m->granted)
+    if (!m->granted || !m->classes)
         Py_CLEAR(m);
     return m;
 }
@@ -338,13 +427,16 @@ PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!LLid:evaluate", names, &PyCode_Type, &code, &PyDict_Type, &space, &PyDict_Type, &given,
                                      &PyTuple_Type, &granted, &PyTuple_Type, &rules, &iterations, &alloc, &depth, &timeout))
         return NULL;
+    if (psb.active && psb_eval_verify(code) < 0) /* a program in a sandbox can hand in any code that it has */
+        return NULL;
     PyObject *builtins = PyDict_New();
     psb_meter *m = builtins ? new_meter(rules, iterations, alloc, depth, timeout) : NULL;
     bool ready = m != NULL;
     ready = ready && psb_meter_put(m, builtins) == 0;
     for (Py_ssize_t i = 0; ready && i < PyTuple_GET_SIZE(granted); i++)
-        ready = grant(m, PyTuple_GET_ITEM(granted, i)) == 0;
-    ready = ready && psb_eval_format_ready() == 0 && put_builtins(m, given) == 0 && put_import(builtins) == 0 &&
+        ready = psb_eval_grant(m, PyTuple_GET_ITEM(granted, i)) == 0;
+    ready = ready && psb_eval_format_ready() == 0 && put_builtins(m, given) == 0 && psb_eval_put_import(builtins) == 0 &&
+            psb_eval_put_build_class(builtins) == 0 &&
             PyDict_SetItemString(space, "__builtins__", builtins) == 0;
     if (ready) {
         result = PyEval_EvalCode(code, space, space);

@@ -7,16 +7,20 @@ typedef struct {
     psb_meter *meter; /* owned */
     PyObject *it;
     int mode;
+    bool flat; /* an iterator of the interpreter's that calls no other */
 } steps;
 
 static PyObject *next(steps *s) {
     psb_meter *m = s->meter;
     if (!s->it || psb_meter_tick(m) < 0 || (s->mode == STEPS_KEEP && psb_meter_charge(m, 40) < 0))
         return NULL;
-    if (Py_EnterRecursiveCall(" in an evaluated iterator")) /* map of map of map ... */
+    if (s->flat && s->mode == STEPS_LOOP)
+        return Py_TYPE(s->it)->tp_iternext(s->it);
+    if (!s->flat && Py_EnterRecursiveCall(" in an evaluated iterator")) /* map of map of map ... */
         return NULL;
     PyObject *item = Py_TYPE(s->it)->tp_iternext(s->it);
-    Py_LeaveRecursiveCall();
+    if (!s->flat)
+        Py_LeaveRecursiveCall();
     if (item && s->mode == STEPS_SUM && (PyList_Check(item) || PyTuple_Check(item)) &&
         psb_meter_charge(m, 8.0 * (double)PySequence_Fast_GET_SIZE(item)) < 0)
         Py_CLEAR(item);
@@ -66,6 +70,8 @@ PyObject *psb_steps(psb_meter *m, PyObject *iterable, int mode) {
     s->meter = (psb_meter *)Py_NewRef((PyObject *)m);
     s->it = it;
     s->mode = mode;
+    s->flat = Py_IS_TYPE(it, &PyListIter_Type) || Py_IS_TYPE(it, &PyTupleIter_Type) || Py_IS_TYPE(it, &PyRangeIter_Type) ||
+              Py_IS_TYPE(it, &PyUnicodeIter_Type) || Py_IS_TYPE(it, &PyDictIterKey_Type) || Py_IS_TYPE(it, &PyDictIterItem_Type);
     PyObject_GC_Track(s);
     return (PyObject *)s;
 }

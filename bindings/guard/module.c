@@ -143,9 +143,10 @@ static PyObject *evaluate(PyObject *m, PyObject *args, PyObject *kwargs) {
     return NULL;
 }
 
-static PyObject *eval_helpers(PyObject *m, PyObject *Py_UNUSED(a)) {
+static PyObject *eval_code(PyObject *m, PyObject *args) {
+    PyObject *code, *token;
     (void)m;
-    return psb_eval_helpers();
+    return PyArg_ParseTuple(args, "O!U:eval_code", &PyCode_Type, &code, &token) ? psb_eval_code(code, token) : NULL;
 }
 
 static PyObject *eval_builtin(PyObject *m, PyObject *name) {
@@ -201,7 +202,8 @@ static PyMethodDef methods[] = {
     {"judged", judged, METH_NOARGS, "judged() -> int\n\nHow many events of this process were judged; 0 in an application."},
     {"evaluate", (PyCFunction)(void *)evaluate, METH_VARARGS | METH_KEYWORDS,
      "evaluate(code, namespace, builtins, granted, rules, iterations, alloc, depth, timeout) -> object\n\nRuns rewritten code under a meter."},
-    {"eval_helpers", eval_helpers, METH_NOARGS, "eval_helpers() -> dict\n\nWhat rewritten code calls, by name."},
+    {"eval_code", eval_code, METH_VARARGS,
+     "eval_code(code, token) -> code\n\nPuts the helpers into rewritten code, and refuses code that would do by itself what they guard."},
     {"eval_builtin", eval_builtin, METH_O, "eval_builtin(name) -> bool\n\nCan evaluated code be granted this builtin?"},
     {"__getattr__", getattr_, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

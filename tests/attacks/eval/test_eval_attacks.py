@@ -11,7 +11,7 @@ import time
 from types import BuiltinFunctionType, CodeType, FrameType, ModuleType, TracebackType
 
 import pytest
-from eval_payloads import ESCAPES, FLOODS
+from eval_payloads import ESCAPES, FLOODS, REFUSED_FLOODS
 
 from pysandboxes import EvalInterrupted, EvalSyntaxRejected, RuleEvalPermissionError, guarded_eval
 
@@ -24,14 +24,21 @@ ABSENT = (NameError, AttributeError)
 BUILTINS = (
     "abs, all, any, bool, bytes, callable, dict, enumerate, filter, float, format, frozenset, getattr, hasattr, hash, int, isinstance, iter, "
     "len, list, map, max, min, next, ord, chr, pow, print, range, repr, reversed, round, set, slice, sorted, str, sum, tuple, type, zip, *Error, "
-    "BaseException, Exception, call, reduce"
+    "BaseException, Exception, StopIteration, GeneratorExit, call, reduce, staticmethod, classmethod, property, super"
+)
+#: Of these a class may define what it likes, and what C code calls by them has to be the class's own.
+MAGIC = (
+    "__init__, __new__, __call__, __enter__, __exit__, __aenter__, __aexit__, __iter__, __next__, __aiter__, __anext__, __await__, __len__, "
+    "__getitem__, __setitem__, __contains__, __add__, __mul__, __eq__, __lt__, __hash__, __repr__, __bool__, __slots__, __match_args__, __set_name__, "
+    "__init_subclass__, __mro_entries__, __getattr__, __getattribute__, __get__"
 )
 WIDE = f"""
 eval-syntax=arith, compare, conditional, loop, comprehension, assign, func, async, class, exception, context, import, subscript, fstring, yield, match
 eval-syntax=Assert, Delete, Global, Nonlocal, Pass
 eval-call={BUILTINS}
 eval-attribute=*
-eval-import=*
+eval-import=json, functools
+eval-magic={MAGIC}
 eval-timeout=1s
 eval-max-depth=60
 eval-syntax:calculator=arith, compare, conditional
@@ -63,7 +70,7 @@ class Host:
         return None
 
 
-def func() -> str:
+def func(*_: object) -> str:
     return SECRET
 
 
@@ -155,3 +162,20 @@ def test_flood(profiles, name):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
     with pytest.raises(REFUSED):
         guarded_eval(FLOODS[name], profile="calculator")
+
+
+@pytest.mark.parametrize("name", REFUSED_FLOODS)
+def test_refused_flood(profiles, name):
+    assert flooded(REFUSED_FLOODS[name]), "the payload floods nothing bare"
+    for profile in (None, "calculator"):
+        with pytest.raises((RuleEvalPermissionError, EvalSyntaxRejected)):
+            guarded_eval(REFUSED_FLOODS[name], profile=profile, names={})
+
+
+def test_what_another_string_has_left(profiles):
+    """A class of one evaluation is as little the host's in the next one."""
+    space = context()
+    guarded_eval("class A:\n    work = func\na = A()\na.more = func\ne = ValueError()", names=space)
+    for source in ("a.work()", "a.more()", "A.work()", "A().work()"):
+        with pytest.raises((RuleEvalPermissionError, EvalSyntaxRejected)):
+            guarded_eval(source, names=space)
