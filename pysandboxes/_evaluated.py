@@ -50,8 +50,10 @@ def guarded_eval(source: str, *, profile: str | None = None, names: MutableMappi
     if not isinstance(source, str):
         raise TypeError(f"guarded_eval() takes a str, not {type(source).__name__}")
     source = str.__str__(source).lstrip(" \t")
-    if _guard.active():
-        raise RuleEvalPermissionError("strings cannot be guarded inside of a sandbox yet: evaluate them in the application")
+    if _guard.active():  # where frames are nobody's to look at
+        from ._eval_inside import own_rules
+
+        return run(source, "", own_rules(profile or ""), names, None)
     frame = sys._getframe(1)
     rules = _rules(profile or "", frame.f_globals.get("__package__"))
     if names is None and rules.namespace == "caller":

@@ -119,7 +119,12 @@ static int parse(const uint8_t *data, size_t size) {
         } else if (is(key, "signals")) {
             psb.signals_held = mp_read_bool(&r);
         } else if (is(key, "eval")) {
-            psb.eval_all = is(mp_read_text(&r), "allow");
+            psb_text how = mp_read_text(&r);
+            psb.eval_all = is(how, "allow");
+            psb.eval_guard = is(how, "guard");
+        } else if (is(key, "evals")) {
+            if (!mp_read_nil(&r))
+                psb.evals = mp_read_text(&r);
         } else if (is(key, "stdlib")) {
             read_list(&r, &psb.stdlib);
         } else if (is(key, "site")) {

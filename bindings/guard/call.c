@@ -219,6 +219,22 @@ static bool generates(void) {
     return carried("dynamic-code");
 }
 
+/* Is code about to be made or run that no rule of strings is asked for? What that is the events themselves decide. */
+bool psb_eval_spared(void) {
+    bool first;
+    psb_caller caller = psb_nearest_caller();
+    if (caller == PSB_NO_FRAME || (caller == PSB_IMPORTLIB && psb_importing()) || psb_frame_in(COMPILE_FREE) || psb_frame_rewrites())
+        return true;
+    if (psb.interactive && psb_frame_in(PROMPT))
+        return true;
+    for (size_t i = 0; i < sizeof EXEC_FREE / sizeof *EXEC_FREE; i++) {
+        const char *const file[] = {EXEC_FREE[i].file, NULL};
+        if (psb_frame_entered(file, EXEC_FREE[i].entries, &first))
+            return true;
+    }
+    return psb_frame_entered(RUNPY, NULL, &first);
+}
+
 int psb_eval_check(const char *kind, PyObject *args) {
     const void *before = allowed_in;
     allowed_in = NULL;
@@ -252,8 +268,8 @@ int psb_eval_check(const char *kind, PyObject *args) {
     } else if (before && strcmp(kind, "exec") == 0 && before == running_frame()) {
         return 0;
     }
-    if (generates() || (strcmp(kind, "compile") == 0 && psb_frame_in(COMPILE_FREE)))
-        return 0;
+    if (generates() || (strcmp(kind, "compile") == 0 && (psb_frame_in(COMPILE_FREE) || psb_frame_rewrites())))
+        return 0; /* code that is compiled runs where `exec` lets it, or where bindings/guard/eval_code.c has looked at it */
     mp_writer w = {0};
     if (psb.learn) {
         char site[512];

@@ -92,6 +92,7 @@ static const psb_pass PASS[] = {
     [DOOR_EXEC] = psb_exec_module,
     [DOOR_CFFI] = psb_cffi_call,
     [DOOR_CODE] = psb_load_code,
+    [DOOR_EVAL] = psb_eval_door,
     [DOOR_OWN_NUMBER] = call_own_number,
     [DOOR_LIBRARY] = psb_library_call,
     [DOOR_HOST] = psb_host_call,

@@ -288,14 +288,23 @@ bool psb_frame_entered(const char *const *files, const char *const *functions, b
     return yes;
 }
 
-bool psb_frame_serves(void) {
-    static const char *const serving[] = {"_serve.py", "_arrival.py", "_wire.py", "_child.py", NULL};
+static bool runs(const char *const *files) {
     PyCodeObject *code = nearest(NULL);
     const char *rest;
     size_t n;
-    bool yes = code && in_package(code, &rest, &n) && listed(rest, n, serving) && psb_code_verified(code);
+    bool yes = code && in_package(code, &rest, &n) && listed(rest, n, files) && psb_code_verified(code);
     Py_XDECREF(code);
     return yes;
+}
+
+bool psb_frame_serves(void) {
+    static const char *const serving[] = {"_serve.py", "_arrival.py", "_wire.py", "_child.py", NULL};
+    return runs(serving);
+}
+
+bool psb_frame_rewrites(void) {
+    static const char *const rewriting[] = {"_eval_rewrite.py", NULL};
+    return runs(rewriting);
 }
 
 bool psb_package_import(const char *name, size_t n) {

@@ -98,7 +98,9 @@ typedef struct psb_state {
     bool ignore;   /* ignore rules exist */
     bool signals_held; /* the kernel lets no signal out of the sandbox */
     bool no_inet;  /* no net rule: the kernel refuses internet sockets, so that connect() would never be reached */
-    bool eval_all; /* python-api=ALLOW:dynamic-code */
+    bool eval_all;   /* python-api=ALLOW:dynamic-code */
+    bool eval_guard; /* the profile has eval-* rules: strings are guarded */
+    psb_text evals;  /* those rules, JSON */
     bool started;     /* the program's own code has begun */
     bool interactive; /* a person types it */
     bool typed;       /* that was so, or asked for by -i, when the program began */
@@ -190,6 +192,7 @@ psb_caller psb_nearest_caller(void);
 psb_caller psb_charged_caller(void); /* PSB_OTHER when any frame outside the standard library is on the stack */
 bool psb_static_import(const char *name, size_t n); /* the running instruction is `import name` */
 bool psb_frame_in(const char *const *files);        /* nearest frame's file below the standard library, NULL-terminated list */
+bool psb_frame_rewrites(void);                       /* the package's own rewriting of evaluated code */
 bool psb_frame_serves(void);                         /* the package's own serving code in a child */
 bool psb_running_is(const PyFrameObject *frame);      /* the nearest frame is that one */
 bool psb_outside_is(const PyFrameObject *frame);      /* ... the nearest one outside the standard library */
@@ -261,6 +264,7 @@ int psb_call_ask(int call, const char *event); /* whoever the caller is */
 bool psb_own_child(long pid); /* child.c */
 int psb_find_class(int call, PyObject *args); /* pickle.find_class: values are free */
 int psb_eval_check(const char *kind, PyObject *args);
+bool psb_eval_spared(void);
 int psb_net_event(const char *event, PyObject *args);
 int psb_native_import(PyObject *name); /* an extension of this name is about to be loaded */
 int psb_extension_event(PyObject *file); /* an extension is about to be loaded from this file */
@@ -320,7 +324,7 @@ extern __thread psb_grant *psb_grants;
 
 /* ---- door.c, patch.c, shim.c: guarded functions ------------------------------------------------------------------ */
 
-enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_OWN_NUMBER, DOOR_EXPLAINED, DOOR_LIBRARY, DOOR_HOST, DOOR_AGAIN };
+enum psb_door_kind { DOOR_CALL, DOOR_FILE, DOOR_ENV, DOOR_FORK_EXEC, DOOR_IMPORT, DOOR_FIND_AND_LOAD, DOOR_CREATE, DOOR_DYNAMIC, DOOR_SOCKET, DOOR_LISTDIR, DOOR_SCANDIR, DOOR_MKDIR, DOOR_CLOSE, DOOR_CLOSERANGE, DOOR_SQL, DOOR_EXEC, DOOR_CFFI, DOOR_HAND_ON, DOOR_CODE, DOOR_EVAL, DOOR_OWN_NUMBER, DOOR_EXPLAINED, DOOR_LIBRARY, DOOR_HOST, DOOR_AGAIN };
 
 typedef struct {
     enum psb_door_kind kind;
@@ -382,6 +386,7 @@ extern const psb_explained_row PSB_EXPLAINED[];
 PyObject *psb_hand_on(PSB_CALL);
 PyObject *psb_exec_environment(PyObject *given);
 PyObject *psb_load_code(PSB_CALL);
+PyObject *psb_eval_door(PSB_CALL); /* eval_door.c */
 int psb_exec_event(const char *event, PyObject *args); /* a granted start of a program: may its file be run? */
 int psb_exec_file(PyObject *path);
 

@@ -32,7 +32,7 @@ static enum psb_door_kind kind_of(const char *module, const char *attr) {
 }
 
 /* Functions that need no grant of the registry: their events judge them, or their door does. */
-enum { ALWAYS, WITH_IGNORE, WITHOUT_INET };
+enum { ALWAYS, WITH_IGNORE, WITHOUT_INET, WITH_GUARD };
 static const struct {
     const char *module, *attr;
     enum psb_door_kind kind;
@@ -54,7 +54,9 @@ static const struct {
     {"posix", "setxattr", DOOR_AGAIN, NULL, ALWAYS},
     {"posix", "removexattr", DOOR_AGAIN, NULL, ALWAYS},
     {"marshal", "loads", DOOR_CODE, NULL, ALWAYS},
-    {"builtins", "compile", DOOR_CODE, NULL, ALWAYS},
+    {"builtins", "compile", DOOR_EVAL, NULL, ALWAYS},
+    {"builtins", "eval", DOOR_EVAL, NULL, WITH_GUARD},
+    {"builtins", "exec", DOOR_EVAL, NULL, WITH_GUARD},
     {"builtins", "__import__", DOOR_IMPORT, NULL, ALWAYS},
     {"_imp", "create_builtin", DOOR_CREATE, NULL, ALWAYS},
     {"socket", "socket.__init__", DOOR_SOCKET, NULL, WITHOUT_INET},
@@ -73,7 +75,7 @@ static const struct {
     {"sys", "activate_stack_trampoline", DOOR_LIBRARY, "p", ALWAYS},
 };
 
-static bool wanted(int when) { return when == ALWAYS || (when == WITH_IGNORE && psb.ignore) || (when == WITHOUT_INET && psb.no_inet); }
+static bool wanted(int when) { return when == ALWAYS || (when == WITH_IGNORE && psb.ignore) || (when == WITHOUT_INET && psb.no_inet) || (when == WITH_GUARD && psb.eval_guard); }
 
 /* The definition of a C function that is the module's own: a program may have put any function into any module. */
 static PyMethodDef *definition(PyObject *o, const char *module) {

@@ -134,13 +134,14 @@ static PyObject *judged(PyObject *m, PyObject *Py_UNUSED(a)) {
     return PyLong_FromUnsignedLongLong(__atomic_load_n(&psb_judged, __ATOMIC_RELAXED));
 }
 
-/* In a sandboxed interpreter nothing evaluates by it yet: a program could choose its own rules. */
 static PyObject *evaluate(PyObject *m, PyObject *args, PyObject *kwargs) {
     (void)m;
-    if (!psb.active)
-        return psb_evaluate(args, kwargs);
-    psb_eval_refuses("strings cannot be guarded inside of a sandbox yet");
-    return NULL;
+    return psb_evaluate(args, kwargs);
+}
+
+static PyObject *eval_table(PyObject *m, PyObject *Py_UNUSED(a)) {
+    (void)m;
+    return text(psb.evals);
 }
 
 static PyObject *eval_code(PyObject *m, PyObject *args) {
@@ -204,6 +205,7 @@ static PyMethodDef methods[] = {
      "evaluate(code, namespace, builtins, granted, rules, iterations, alloc, depth, timeout) -> object\n\nRuns rewritten code under a meter."},
     {"eval_code", eval_code, METH_VARARGS,
      "eval_code(code, token) -> code\n\nPuts the helpers into rewritten code, and refuses code that would do by itself what they guard."},
+    {"eval_table", eval_table, METH_NOARGS, "eval_table() -> bytes\n\nIn a sandboxed interpreter: its guarded profiles, as the engine's EvalProfiles gives them."},
     {"eval_builtin", eval_builtin, METH_O, "eval_builtin(name) -> bool\n\nCan evaluated code be granted this builtin?"},
     {"__getattr__", getattr_, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

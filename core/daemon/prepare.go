@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -363,6 +364,13 @@ func (p *Plan) bootData(made map[string]bool) ([]byte, error) {
 		Ignore:  snapshot.Ignore, Imports: snapshot.Imports, ImportsDeny: snapshot.ImportsDeny, Calls: snapshot.Calls,
 		Eval: snapshot.Eval, Stdlib: rt.Stdlib, Site: rt.Site, Target: p.spec.TargetModules,
 		Package: p.spec.Interpreter.Package, Extra: p.spec.Extra,
+	}
+	if profiles := p.policy.EvalProfiles(); len(profiles) > 0 {
+		table, err := json.Marshal(profiles)
+		if err != nil {
+			return nil, fmt.Errorf("the guarded profiles: %w", err)
+		}
+		boot.Evals = table
 	}
 	for _, f := range snapshot.Files {
 		flags := f.Flags

@@ -39,7 +39,7 @@ func (p *Policy) Eval(kind string) Decision {
 		d.Add = []string{"python-api=ALLOW:" + name, "python-api=ALLOW:" + string(audit.DynamicCode)}
 	}
 	if len(p.evals) > 0 {
-		d.Note = "In this version the eval-* rules hold for pysandboxes.guarded_eval() alone; " + kind + "() cannot guard strings yet, so it refuses them."
+		d.Note = "The eval-* rules guard strings and trees that the program hands to eval(), exec() and compile(). This was something else: code that was made in another way."
 	}
 	return d
 }

@@ -205,7 +205,10 @@ func TestEval(t *testing.T) {
 	assert.True(t, pol.Eval("compile").Allow)
 	pol = newWorld(t).policy(t, "eval-syntax=arith")
 	assert.False(t, pol.Eval("eval").Allow)
-	assert.Contains(t, pol.Eval("eval").Message(), "cannot guard")
+	assert.Contains(t, pol.Eval("eval").Message(), "guard strings and trees")
+	assert.Equal(t, "guard", pol.Snapshot().Eval)
+	pol = newWorld(t).policy(t, "eval-syntax=arith", "python-api=DENY:builtins.eval")
+	assert.Equal(t, "refuse", pol.Snapshot().Eval)
 }
 
 func TestScalars(t *testing.T) {

@@ -91,11 +91,15 @@ func (p *Policy) callNames() []string {
 	return out
 }
 
+// evalMode tells what becomes of strings. A line that refuses eval, exec or compile by name holds besides eval-* rules.
 func (p *Policy) evalMode() string {
+	mode := "allow"
 	for kind := range evalCalls {
-		if !p.Eval(kind).Allow {
+		if d := p.Eval(kind); !d.Allow && (d.RuleText != "" || len(p.evals) == 0) {
 			return "refuse"
+		} else if !d.Allow {
+			mode = "guard"
 		}
 	}
-	return "allow"
+	return mode
 }

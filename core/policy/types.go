@@ -114,7 +114,7 @@ type Snapshot struct {
 	Imports     []string
 	ImportsDeny []string
 	Calls       []string // registry names
-	Eval        string   // refuse, allow
+	Eval        string   // refuse, allow, guard
 }
 
 // FileEntry is one allowed path of a snapshot.

@@ -44,6 +44,7 @@ type Boot struct {
 	ImportsDeny []string
 	Calls       []string
 	Eval        string   // "refuse", "allow" or "guard"
+	Evals       []byte   // the guarded profiles, as control.EvalProfiles gives them; nil: none
 	Stdlib      []string // folders
 	Site        []string // folders
 	Target      []string // module names
@@ -52,7 +53,7 @@ type Boot struct {
 }
 
 // bootKeys is how many entries Encode writes.
-const bootKeys = 19
+const bootKeys = 20
 
 // Encode gives the boot data as the guard reads it, with this build's protocol and product version.
 func (b *Boot) Encode() ([]byte, error) {
@@ -81,6 +82,7 @@ func (b *Boot) Encode() ([]byte, error) {
 	w.key("imports_deny").strs(b.ImportsDeny)
 	w.key("calls").strs(b.Calls)
 	w.key("eval").str(b.Eval)
+	w.key("evals").bin(string(b.Evals))
 	w.key("stdlib").bins(b.Stdlib)
 	w.key("site").bins(b.Site)
 	w.key("target").strs(b.Target)
