@@ -191,6 +191,7 @@ func (b *Broker) turn() bool {
 		}
 	}
 	b.kept.settle()
+	b.walled.restock()
 	return true
 }
 
@@ -200,8 +201,11 @@ type outcome struct {
 	errno unix.Errno
 	// later: the answer has been given, or somebody else has the call by now.
 	later bool
-	// connected is the socket that the caller is told to be connected, 0: none.
-	connected uint64
+	// connected: the caller is told that socket is.
+	connected bool
+	// spent: socket is to be closed, once the caller has its answer and goes on meanwhile.
+	spent  bool
+	socket int // a descriptor of ours
 }
 
 func failed(e unix.Errno) outcome { return outcome{errno: e} }
@@ -227,8 +231,11 @@ func (b *Broker) answer(n seccomp.Notification, o outcome) {
 	if o.later {
 		return
 	}
-	if seccomp.Answer(b.config.Listener, n.ID, o.value, o.errno) != nil && o.connected != 0 {
-		b.lost.keep(o.connected)
+	if seccomp.Answer(b.config.Listener, n.ID, o.value, o.errno) != nil && o.connected {
+		b.lost.keep(cookieOf(o.socket))
+	}
+	if o.spent {
+		unix.Close(o.socket)
 	}
 }
 

@@ -86,7 +86,7 @@ func (b *Broker) connectInet(n seccomp.Notification, fd int, f socketFacts, t ta
 		}
 		o := failed(e)
 		if e == 0 && !t.none {
-			o.connected = cookieOf(fd)
+			o.connected, o.socket = true, fd
 		}
 		return o
 	}

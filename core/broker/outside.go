@@ -16,7 +16,7 @@ const quickConnect = 2 * time.Millisecond
 
 // connectOutside makes an allowed connection in the supervisor's network.
 func (b *Broker) connectOutside(n seccomp.Notification, fd int, f socketFacts, t target) outcome {
-	host, err := unix.Socket(f.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	host, err := b.walled.hostSocket(f.family)
 	if err != nil {
 		b.noteOnce("host socket", "the supervisor cannot make the sockets of the sandbox's connections: "+err.Error())
 		return failed(errnoOf(err))
@@ -88,10 +88,50 @@ func (b *Broker) connectOutside(n seccomp.Notification, fd int, f socketFacts, t
 	return o
 }
 
+// hostSocket gives a stream socket of the supervisor's network that does not wait. One is made after each answer: the next
+// caller does not wait for that.
+func (w *walled) hostSocket(family int) (int, error) {
+	have := &w.spare[0]
+	if family == unix.AF_INET6 {
+		have = &w.spare[1]
+	}
+	w.taken = true
+	if have.made {
+		have.made = false
+		return have.fd, nil
+	}
+	have.family = family
+	return newHostSocket(family)
+}
+
+func newHostSocket(family int) (int, error) {
+	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+}
+
+// restock makes the sockets for the next callers.
+func (w *walled) restock() {
+	if w == nil || !w.taken {
+		return
+	}
+	w.taken = false
+	for i := range w.spare {
+		if have := &w.spare[i]; have.family != 0 && !have.made {
+			fd, err := newHostSocket(have.family)
+			have.fd, have.made = fd, err == nil
+		}
+	}
+}
+
+// spare is a socket that nobody has yet; family 0: none of it was wanted so far.
+type spare struct {
+	family, fd int
+	made       bool
+}
+
 // carryPort binds the supervisor's socket where the program has bound its own, if a rule let it. Without one nobody outside
 // is to see a port of the program's choice; the host's network gives one then.
 func (b *Broker) carryPort(fd, host int) unix.Errno {
-	if !b.walled.chosen.has(cookieOf(fd)) {
+	if len(b.walled.chosen.order) == 0 || !b.walled.chosen.has(cookieOf(fd)) {
 		return 0
 	}
 	at, e := boundTo(fd)
@@ -118,14 +158,15 @@ func (b *Broker) failed(fd int, f socketFacts, t target, e unix.Errno, wait bool
 
 // handOver puts an established socket in the place of the program's, wherever the caller's process has that. It owns host.
 func (b *Broker) handOver(n seccomp.Notification, fd, host int, waited bool) outcome {
-	defer unix.Close(host)
-	if e := b.exchange(n, fd, host); e != 0 {
-		return failed(e)
+	o := outcome{socket: host, spent: true}
+	switch o.errno = b.exchange(n, fd, host); {
+	case o.errno != 0:
+	case waited:
+		o.connected = true
+	default:
+		o.errno = unix.EINPROGRESS
 	}
-	if !waited {
-		return failed(unix.EINPROGRESS)
-	}
-	return outcome{connected: cookieOf(host)}
+	return o
 }
 
 // exchange does it. fd is a copy of the program's.

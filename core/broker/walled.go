@@ -22,6 +22,9 @@ type walled struct {
 	served   map[uint16]uint64 // ports at which a socket was put in that listens, by its inode
 	chosen   boundSockets      // that a program has bound by a rule
 	relay    *relay
+	inner    listeners
+	spare    [2]spare // by family
+	taken    bool     // one of them
 	swept    time.Time
 }
 
@@ -30,6 +33,7 @@ const sweepTime = time.Second
 
 func newWalled(b *Broker, door *Door) *walled {
 	w := &walled{door: door, network: networkOf(door.Raw), byHost: map[int]*attempt{}, byCookie: map[uint64]*attempt{}, calls: map[int]*pending{}, served: map[uint16]uint64{}}
+	w.inner.socket = door.List
 	w.relay = newRelay(b, door)
 	return w
 }
@@ -38,6 +42,11 @@ func newWalled(b *Broker, door *Door) *walled {
 func (w *walled) close() {
 	for fd := range w.byHost {
 		unix.Close(fd)
+	}
+	for i := range w.spare {
+		if w.spare[i].made {
+			unix.Close(w.spare[i].fd)
+		}
 	}
 	w.byHost, w.byCookie = nil, nil
 	w.relay.close()
@@ -98,6 +107,9 @@ func (b *Broker) connectHost(fd int, t target) outcome {
 // connectInside tries the sandbox's own network first. Where nobody listens, a service of the host's is meant, if a rule
 // names it.
 func (b *Broker) connectInside(n seccomp.Notification, fd int, f socketFacts, t target) outcome {
+	if b.walled.inner.none(peerOf(t.raw)) && b.decide(b.question("connect", f, t)).Allow {
+		return b.connectOutside(n, fd, f, t)
+	}
 	flags, e := flagsOf(fd)
 	if e != 0 {
 		return failed(e)
