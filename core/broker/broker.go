@@ -132,6 +132,7 @@ func Serve(c Config) (*Broker, error) {
 	if c.Door != nil {
 		b.walled = newWalled(b, c.Door)
 	}
+	_ = seccomp.WakeHere(c.Listener) // where it cannot be had, answers take longer
 	go b.serve()
 	return b, nil
 }

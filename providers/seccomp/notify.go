@@ -32,8 +32,21 @@ const (
 	requestReceive = 0xc0502100
 	requestSend    = 0xc0182101
 	requestValid   = 0x40082102
+	requestFlags   = 0x40082104
 	flagContinue   = 1
+	flagSyncWake   = 1
 )
+
+// WakeHere has caller and supervisor wake each other on one processor (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, Linux 6.6): only one
+// of them runs at a time, and waking another processor takes longer than most answers. It fails on older kernels, which is no
+// harm.
+func WakeHere(listener int) error {
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), requestFlags, flagSyncWake)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
 
 // Receive takes the next notification. ENOENT means that the call was given up before it could be read.
 // It blocks where none waits: poll the listener first.
