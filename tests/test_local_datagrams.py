@@ -39,3 +39,26 @@ def test_as_bare(place: Place, provider: str, grants: str) -> None:
     assert bare.returncode == 0, bare.stderr
     done = place.run("-c", CODE)
     assert (done.returncode, done.stdout) == (0, bare.stdout), done.stderr
+
+
+REFUSED = """
+import socket
+from pysandboxes import sandbox_denials
+def tried(make):
+    try: make()
+    except OSError as e: print(type(e).__name__, e.errno, any('expose-rw=./sockets/' in d for d in sandbox_denials(e)))
+tried(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC))
+tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+socket.socketpair()
+"""
+
+
+@pytest.mark.parametrize("grants", ["", "python-api=ALLOW:process-exec"], ids=["", "exec"])
+def test_refused_with_the_line_to_add(place: Place, grants: str) -> None:
+    line = "expose-rw=./sockets/"
+    place.profile("python-import=*\n" + grants)
+    done = place.run("-c", REFUSED)
+    assert done.stdout.splitlines() == ["PermissionError 13 True"] * 2, done.stderr
+    assert line in done.stderr
+    place.profile(f"python-import=*\n{grants}\n{line}\n")
+    assert place.run("-c", REFUSED).stdout == ""

@@ -246,7 +246,12 @@ func (b *Broker) take(n seccomp.Notification) outcome {
 	case unix.SYS_EXECVE, unix.SYS_EXECVEAT:
 		return b.exec(n)
 	case unix.SYS_SOCKET:
+		if int32(n.Args[0]) == unix.AF_UNIX && int32(n.Args[1])&socketType == unix.SOCK_DGRAM {
+			return b.noDatagrams(n)
+		}
 		return b.socket(n)
+	case unix.SYS_SOCKETPAIR:
+		return b.noDatagrams(n)
 	case unix.SYS_CONNECT:
 		return b.connect(n)
 	case unix.SYS_GETSOCKOPT, unix.SYS_GETPEERNAME:

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/providers/seccomp"
 )
 
@@ -150,4 +151,19 @@ func openIn(thread uint32, name []byte, flags uint64) (fd int, where string, e u
 		return -1, "", unix.EACCES
 	}
 	return fd, where, 0
+}
+
+// socketType leaves of a socket's type what is not SOCK_NONBLOCK and SOCK_CLOEXEC.
+const socketType = 0xf
+
+// noDatagrams refuses a local datagram socket, or a pair of them. The filter puts the call to the supervisor where none may exist, and
+// so that somebody says why.
+func (b *Broker) noDatagrams(n seccomp.Notification) outcome {
+	q := policy.NetQuestion{Op: "socket", Proto: "unix"}
+	d := b.decide(q)
+	if b.config.Keep {
+		d.Add, d.Note = nil, "The supervisor may not take descriptors here, so that datagram sockets cannot be had."
+	}
+	b.refused(n, q, d)
+	return failed(unix.EACCES)
 }

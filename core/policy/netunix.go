@@ -4,6 +4,11 @@ package policy
 // exposed (tmux, X11, ssh-agent and D-Bus would be a way to run programs); making one is writing a file.
 func (p *Policy) unix(n NetQuestion) Decision {
 	switch {
+	case n.Op == "socket": // of datagrams; streams need no rule to exist
+		n.Host = "of datagrams"
+		d := p.refuseNet(n, 0, "A program has local datagram sockets where a socket, or a folder in which it may bind its own, is exposed for writing.")
+		d.Add = []string{"expose-rw=./sockets/"}
+		return d
 	case n.Host == "" || n.Host[0] == 0 || n.Host[0] == '@': // the guard writes the NUL as @; its paths are absolute
 		return p.refuseNet(n, 0, "abstract sockets cannot be granted.")
 	case !clean(n.Host):

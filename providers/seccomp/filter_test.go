@@ -91,7 +91,7 @@ func TestVerdicts(t *testing.T) {
 		{"sendmsg", asking, unix.SYS_SENDMSG, nil, Notify},
 		{"sendmsg of streams only", streams, unix.SYS_SENDMSG, nil, Allow},
 		{"a pair of datagram sockets with nobody to ask", open, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, Allow},
-		{"a pair of datagram sockets", streams, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC}, denied},
+		{"a pair of datagram sockets", streams, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC}, Notify},
 		{"a pair of datagram sockets by another name", streams, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_RAW}, denied},
 		{"a pair of datagram sockets whose sends are asked", asking, unix.SYS_SOCKETPAIR, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, Allow},
 		{"a pair of another family", strict, unix.SYS_SOCKETPAIR, []uint32{unix.AF_TIPC, unix.SOCK_RDM}, Errno(unix.EOPNOTSUPP)},
@@ -114,7 +114,7 @@ func TestVerdicts(t *testing.T) {
 		{"netlink audit", open, unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, denied},
 		{"netlink without a net rule", strict, unix.SYS_SOCKET, []uint32{unix.AF_NETLINK, unix.SOCK_RAW, 0}, denied},
 		{"unix stream", strict, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_STREAM, 0}, Allow},
-		{"unix datagram", strict, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM, 0}, denied},
+		{"unix datagram", strict, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM, 0}, Notify},
 		{"unix datagram by rule", open, unix.SYS_SOCKET, []uint32{unix.AF_UNIX, unix.SOCK_DGRAM, 0}, Allow},
 		{"io_uring", open, unix.SYS_IO_URING_SETUP, nil, notPresent},
 		{"ptrace", open, unix.SYS_PTRACE, nil, refuse},
@@ -231,8 +231,9 @@ func TestWhoNeedsAListener(t *testing.T) {
 		n    Needs
 		want bool
 	}{
-		{Needs{}, true}, // exec
-		{Needs{Exec: true}, false},
+		{Needs{}, true},           // exec
+		{Needs{Exec: true}, true}, // local datagram sockets, to say why there are none
+		{Needs{Exec: true, UnixDatagram: true}, false},
 		{Needs{Exec: true, Metadata: true}, true},
 	} {
 		assert.Equal(t, c.want, Notifies(c.n), "%+v", c.n)

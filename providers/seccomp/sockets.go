@@ -48,9 +48,11 @@ func socketTests(n Needs) []Test {
 		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_STREAM)}, allow},
 		{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_SEQPACKET)}, allow},
 	}
+	datagrams := Notify // to be refused with words
 	if n.UnixDatagram {
-		t = append(t, Test{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM)}, allow})
+		datagrams = allow
 	}
+	t = append(t, Test{[]Match{is(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM)}, datagrams})
 	if !n.Inet {
 		return t
 	}
@@ -78,8 +80,8 @@ func pairTests(n Needs) []Test {
 		return t
 	}
 	return append(t, []Test{
-		{[]Match{masked(1, typeMask, unix.SOCK_DGRAM)}, denied},
-		{[]Match{masked(1, typeMask, unix.SOCK_RAW)}, denied}, // the unix family takes it for SOCK_DGRAM
+		{[]Match{masked(1, typeMask, unix.SOCK_DGRAM)}, Notify}, // to be refused with words
+		{[]Match{masked(1, typeMask, unix.SOCK_RAW)}, denied},   // the unix family takes it for SOCK_DGRAM
 	}...)
 }
 
