@@ -45,7 +45,7 @@ func (p *Process) answer(listener int, cmd Command, door []int) error {
 			return err
 		}
 	} else if cmd.LooksUp {
-		c.DNS = &broker.DNS{Servers: lookUpServers()}
+		c.DNS = &broker.DNS{Servers: lookUpServers(cmd.Resolver)}
 		if cmd.Resolver != nil {
 			c.DNS.Listen = cmd.Resolver.Listen
 		}
@@ -76,13 +76,21 @@ func serveNames(r *resolver.Resolver, sockets []int) error {
 }
 
 // lookUpServers are those that the sandbox's programs ask.
-func lookUpServers() []netip.AddrPort {
+func lookUpServers(r *resolver.Resolver) []netip.AddrPort {
 	const port = 53
 	var out []netip.AddrPort
-	for _, a := range resolver.ReadSystem().Inside() {
+	for _, a := range systemOf(r).Inside() {
 		out = append(out, netip.AddrPortFrom(a, port))
 	}
 	return out
+}
+
+// systemOf is what the resolver of a start has read of resolv.conf: once for each start.
+func systemOf(r *resolver.Resolver) resolver.System {
+	if r == nil {
+		return resolver.ReadSystem()
+	}
+	return r.System
 }
 
 // stopAnswers ends the answers, if any, and waits for that.

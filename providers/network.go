@@ -27,7 +27,7 @@ func NetworkOf(word string) (Network, error) {
 }
 
 // networkPlan describes a network namespace in which programs find the addresses that they find on the host.
-func networkPlan() *plan.Network {
+func networkPlan(system resolver.System) *plan.Network {
 	// Addresses of documentation (RFC 5737, 3849); nothing is sent.
 	n := &plan.Network{
 		Source:  sourceOf(netip.AddrFrom4([4]byte{192, 0, 2, 1})),
@@ -43,7 +43,7 @@ func networkPlan() *plan.Network {
 	} else {
 		n.Source6, n.Reach6 = neighbours6()
 	}
-	for _, a := range resolver.ReadSystem().Inside() {
+	for _, a := range system.Inside() {
 		n.Servers = append(n.Servers, a.String())
 	}
 	for _, a := range append([]string{n.Source, n.Source6}, n.Servers...) {
@@ -180,7 +180,7 @@ func inNetwork(cmd Command, how Network) Command {
 	}
 	b.Network = nil
 	if how == Walled {
-		b.Network = networkPlan()
+		b.Network = networkPlan(systemOf(cmd.Resolver))
 		b.Filter.UDP = true // where it goes is judged as it is sent
 		b.Filter.Ask |= seccomp.AskOutcome
 		if cmd.LocalUDP {

@@ -19,7 +19,7 @@ func (p *Plan) names(c *Child) names {
 	if p.policy.NetNeeded() && !p.Learning() {
 		resolver.GiveListed(n.live)
 		n.resolver = resolver.New(resolver.Config{
-			Live: n.live, Search: resolver.ReadSystem().Search, Note: c.brokerNote,
+			Live: n.live, System: resolver.ReadSystem(), Note: c.brokerNote,
 			Denied: func(d policy.Decision) { c.native(broker.Denial{Op: d.Op, Subject: d.Subject, Decision: &d}) },
 		})
 	}

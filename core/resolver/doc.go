@@ -1,6 +1,6 @@
 // Package resolver answers a sandbox's DNS queries: addresses of the names that some rule allows, and nothing else.
 //
-//	r := resolver.New(resolver.Config{Live: live, Search: system.Search, Denied: record})
+//	r := resolver.New(resolver.Config{Live: live, System: resolver.ReadSystem(), Denied: record})
 //	at, err := r.Listen()       // by UDP and TCP, where the broker leads the sandbox's look-ups to
 //	reply := r.Answer(ctx, query, false)
 //	r.Close()

@@ -14,8 +14,8 @@ import (
 // Config is what a resolver answers from.
 type Config struct {
 	Live *policy.Live
-	// Search are the domains that the sandbox's resolv.conf has a client append to short names.
-	Search []string
+	// System is what the sandbox's clients read of their resolv.conf, and what its start goes by.
+	System System
 	// Upstream looks names up; nil is the host's own resolver.
 	Upstream Upstream
 	// Denied takes each refusal, before its answer is sent. It must not block. May be nil.
@@ -88,7 +88,7 @@ func (r *Resolver) Close() {
 func (r *Resolver) judged(full string) (string, policy.Decision) {
 	rules := r.Live.Policy()
 	name, d := full, rules.LookUp(full)
-	for _, domain := range r.Search {
+	for _, domain := range r.System.Search {
 		short, found := strings.CutSuffix(full, "."+domain)
 		if d.Allow || !found || short == "" {
 			continue
@@ -195,7 +195,7 @@ func (r *Resolver) Expect(name string) (refusal policy.Decision, ok bool) {
 
 func (r *Resolver) expect(name string) {
 	absolute := []string{name}
-	for _, domain := range r.Search {
+	for _, domain := range r.System.Search {
 		if !strings.Contains(name, ".") {
 			absolute = append(absolute, name+"."+domain)
 		}

@@ -130,7 +130,7 @@ func newBench(t testing.TB, rules ...string) *bench {
 	pol, _, err := policy.Compile(p, policy.Context{Cwd: "/", Home: "/", Resolver: b.zone})
 	require.NoError(t, err)
 	b.Resolver = New(Config{
-		Live: pol.Live(), Search: []string{"corp.example"}, Upstream: b.zone,
+		Live: pol.Live(), System: System{Search: []string{"corp.example"}}, Upstream: b.zone,
 		Denied: func(d policy.Decision) { b.mu.Lock(); defer b.mu.Unlock(); b.denied = append(b.denied, d) },
 		Note:   func(s string) { b.mu.Lock(); defer b.mu.Unlock(); b.notes = append(b.notes, s) },
 		now:    func() time.Time { return time.Unix(1000+b.clock.Load(), 0) },
