@@ -28,9 +28,6 @@ var always = []need{
 	{"/usr/lib/locale", "setlocale"},
 	{"/usr/share/locale", "messages of the C library"},
 	{"/etc/locale.alias", "where a link of that folder leads: each setlocale reads it"},
-	{"/usr/share/terminfo", "readline and curses on a terminal"},
-	{"/lib/terminfo", "the same, Debian's place"},
-	{"/etc/terminfo", "the same, the machine's own"},
 	{"/etc/inputrc", "readline"},
 	{"/etc/ssl/certs", "the CA store: Debian, Alpine, Arch"},
 	{"/etc/ssl/cert.pem", "the CA store: Alpine"},
@@ -47,6 +44,7 @@ var always = []need{
 	{"/dev/zero", "profile.md names it"},
 	{"/dev/urandom", "os.urandom where getrandom is not to be had"},
 	{"/dev/random", "libraries that seed from it"},
+	{"/proc/sys/vm/overcommit_memory", "the allocator of CPython 3.13, before anything else"},
 	{"/sys/devices/system/cpu/online", "os.cpu_count"},
 	{"/sys/devices/system/cpu/possible", "thread pools of native libraries"},
 }
