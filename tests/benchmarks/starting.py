@@ -72,6 +72,14 @@ MEASURES = {
         None,
         "the same where the Python layer decides alone",
     ),
+    "learning": Measure(
+        "imports, learning",
+        "python-sb --learn",
+        "python",
+        How.RATIO,
+        2.0,
+        "a learning run is told of each import, each file and each call of the kernel that a rule could name",
+    ),
     "bubblewrap": Measure(
         "bubblewrap running pass",
         "bwrap python -c pass",
@@ -95,6 +103,9 @@ assert (answer.status_code, answer.data) == (200, b"Hello, world!"), answer
 """
 GRANT = "--python-api=ALLOW:dynamic-code"
 
+#: A program that does nothing but import: some 1300 modules.
+HEAVY = ("pandas", "matplotlib.pyplot", "sqlalchemy.orm", "flask", "httpx", "openpyxl")
+
 CLOCKED = f"import time; t = time.perf_counter(); {NAMES}; print(time.perf_counter() - t)"
 
 
@@ -116,6 +127,7 @@ def run(place: Place) -> Iterator[Result]:
     for name in ("package", "names", "in-process", "pass", "asyncio"):
         yield judge(MEASURES[name], rounds)
     yield from _flask(place)
+    yield from _learning(place)
     if bwrap:
         yield judge(MEASURES["bubblewrap"], rounds)
     else:
@@ -134,6 +146,27 @@ def _flask(place: Place) -> Iterator[Result]:
     rounds = interleave(turns, max(1, place.rounds // 2))
     yield judge(MEASURES["flask"], rounds)
     yield judge(MEASURES["flask-subprocess"], rounds)
+
+
+def _learning(place: Place) -> Iterator[Result]:
+    missing = [name for name in HEAVY if importlib.util.find_spec(name.partition(".")[0]) is None]
+    if missing:
+        yield Result(MEASURES["learning"], note=f"{', '.join(missing)} not installed")
+        return
+    program = place.folder / "data" / "imports.py"
+    program.write_text(f"import {', '.join(HEAVY)}\n")
+    learned = place.folder / "learned"
+    learn = place.sandboxed(f"--learn={learned}", str(program))
+
+    def anew() -> float:
+        learned.unlink(missing_ok=True)
+        return place.time(learn)
+
+    turns: dict[str, Callable[[], list[float]]] = {
+        "python": lambda: [place.time(place.bare(str(program)))],
+        "python-sb --learn": lambda: [anew()],
+    }
+    yield judge(MEASURES["learning"], interleave(turns, max(1, place.rounds // 2)))
 
 
 def _starts(place: Place, command: list[str]) -> Callable[[], list[float]]:
