@@ -77,7 +77,7 @@ func makeInit(cmd Command, files []*os.File, group *cgroup.Group) (pid, pidfd in
 	if l.err != nil {
 		err := startError(c, l.err)
 		if attr.Sys.Cloneflags != 0 && noNamespace(l.err) {
-			err = &networkError{err}
+			err = &stageError{err: err}
 		}
 		return 0, -1, err
 	}

@@ -1,12 +1,9 @@
 package providers
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -119,47 +116,6 @@ var networkCookie = func() uint64 {
 		return 0
 	}
 	return cookie
-}
-
-// separate has a child made in namespaces of its own. Root that may make them takes no user namespace: in one that maps
-// a single user, the files of all others would be nobody's. Others map to themselves, and keep the groups they have.
-func separate(sys *syscall.SysProcAttr, b *plan.Boundary) {
-	if b == nil || b.Network == nil {
-		return
-	}
-	sys.Cloneflags |= unix.CLONE_NEWNET
-	if mayMakeNamespaces() {
-		return
-	}
-	sys.Cloneflags |= unix.CLONE_NEWUSER
-	uid, gid := os.Geteuid(), os.Getegid()
-	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
-	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-	// For init, which drops them before anything else runs.
-	sys.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE}
-}
-
-// mayMakeNamespaces tells that this process has CAP_SYS_ADMIN.
-func mayMakeNamespaces() bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	return unix.Capget(&header, &have[0]) == nil && have[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
-}
-
-// networkError is a failure to get a network of the sandbox's own.
-type networkError struct{ err error }
-
-func (e *networkError) Error() string { return e.err.Error() }
-func (e *networkError) Unwrap() error { return e.err }
-
-// noNamespace tells whether a failed fork was the kernel's refusal to make a namespace.
-func noNamespace(err error) bool {
-	for _, e := range []error{unix.EPERM, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS, unix.EACCES} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // inNetwork is the command with the boundary that its network asks for.

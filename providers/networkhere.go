@@ -44,3 +44,11 @@ func NetworkHere(word string, namespaces, descriptors bool) (string, error) {
 	}
 	return fmt.Sprintf("%s (%s): the supervisor makes the sandbox's calls on its own sockets; %s", how, why, walled), nil
 }
+
+// FilesHere says for people what is held here of what lies beneath exposed folders and is not for the program.
+func FilesHere(namespaces bool) string {
+	if !namespaces {
+		return "whole folders alone: a profile that lies beneath expose-rw=, or an ignore= rule inside an exposed folder, does not start, since no namespaces can be made here; /dev/shm is the host's where it is exposed"
+	}
+	return "what ignore= hides and a profile beneath expose-rw= are held for native code too, and /dev/shm is the sandbox's own: it starts with files of its own where its profile needs them"
+}

@@ -38,6 +38,7 @@ type Process struct {
 	err      error
 	answers  *broker.Broker     // nil: no call is notified
 	observer *observer.Observer // nil: nobody looks
+	how      string             // which boundary it has, in words
 
 	group       *cgroup.Group // nil: none
 	cpu         time.Duration // used, with what it waited for; stands after done
@@ -52,6 +53,10 @@ func (p *Process) Pid() int { return p.pid }
 
 // Notes says what this kernel could not hold and what was done instead.
 func (p *Process) Notes() []string { return p.notes }
+
+// How says in a few words which boundary it has, for the log: the provider, how network rules are held, and whether it has files of
+// its own.
+func (p *Process) How() string { return p.how }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }

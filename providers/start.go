@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pysandboxes/pysandboxes/providers/contract"
 	"github.com/pysandboxes/pysandboxes/providers/plan"
 )
 
@@ -30,31 +29,6 @@ func Start(cmd Command) (*Process, error) {
 		return nil, fmt.Errorf("os-sandbox=%s: %w", cmd.Provider, err)
 	}
 	return p, nil
-}
-
-// startIn tries the stronger of two ways to hold network rules first.
-func startIn(cmd Command) (*Process, error) {
-	switch cmd.Network {
-	case Either:
-	case Walled:
-		return startWalled(cmd)
-	default:
-		return start(inNetwork(cmd, cmd.Network))
-	}
-	p, err := startWalled(cmd)
-	if none := (*networkError)(nil); errors.As(err, &none) {
-		if p, err = start(inNetwork(cmd, Unwalled)); err == nil {
-			p.notes = append(p.notes, fmt.Sprintf("network rules are held in the host's network (unwalled), since there is no network of the sandbox's own: %v", none))
-		}
-	}
-	return p, err
-}
-
-func startWalled(cmd Command) (*Process, error) {
-	if cmd.Boundary != nil && !contract.MayFetch() {
-		return nil, &networkError{errors.New("a network of the sandbox's own: the supervisor may not take descriptors here (pidfd_getfd; a container's filter permits it with CAP_SYS_PTRACE)")}
-	}
-	return start(inNetwork(cmd, Walled))
 }
 
 func start(cmd Command) (_ *Process, err error) {
@@ -213,8 +187,8 @@ func (p *Process) handshake(control int, cmd Command) error {
 			ready, p.notes = true, m.Notes
 			deadline = time.Now().Add(execTimeout)
 		case plan.Failed:
-			if m.Stage == plan.StageNetwork {
-				return &networkError{errors.New(m.Text)}
+			if m.Stage != "" {
+				return &stageError{m.Stage, errors.New(m.Text)}
 			}
 			return errors.New(m.Text)
 		default:

@@ -191,9 +191,11 @@ def doctor(answer: Answer, paint: Paint) -> Iterator[str]:
         word = paint("yes", "allowed") if feature["there"] else paint("no ", "refused")
         yield f"  {word}  {feature['name']:<22} {feature['value']}; {feature['meaning']}"
     yield f"network rules: {answer['network']}"
+    yield f"files: {answer['files']}"
     yield f"names: {answer['names']}"
     yield f"limits: {answer['limits']}"
-    yield paint(f"providers (os-sandbox=auto takes {answer['auto'].splitlines()[0]})", "title")
+    why = ", the strongest that works here" if any(p["name"] == answer["auto"] for p in answer["providers"]) else ""
+    yield paint(f"providers (os-sandbox=auto takes {answer['auto'].splitlines()[0].rstrip(':')}{why})", "title")
     for provider in answer["providers"]:
         word = paint("usable", "allowed") if provider["usable"] else paint("not usable", "refused")
         yield f"  {provider['name']}: {word}{_after(provider['why'])}"

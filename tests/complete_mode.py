@@ -59,6 +59,15 @@ class Place:
         """Runs the same interpreter on ``args`` without a sandbox."""
         return self._run([str(self.bin / "python"), *map(str, args)], timeout, kwargs)
 
+    def doctor(self, *before: str | Path) -> str:
+        """What ``pysandboxes doctor`` says here, run by another program where one stands before it."""
+        code = (
+            "import sys; from pysandboxes._cli import main; sys.exit(main(['doctor']))"  # no environment need have the script
+        )
+        done = self._run([*map(str, before), str(self.bin / "python"), "-c", code], 60, {})
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def _run(self, command: list[str], timeout: float, kwargs: dict[str, object]) -> subprocess.CompletedProcess[str]:
         options: dict[str, object] = {"stdin": subprocess.DEVNULL, "cwd": self.folder, "env": self.environ()}
         if "input" in kwargs:

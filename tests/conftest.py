@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,3 +138,16 @@ def pool(profile: Path) -> Iterator[Callable[..., Any]]:
     yield make
     for one in made:
         one.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def contained() -> Iterator[Path]:
+    """The program that stands in for a container engine (``providers/internal/contained``)."""
+    if not shutil.which("go"):
+        pytest.skip("there is no Go here to build the container's stand-in with")
+    folder = Path("/tmp") / f"psb-contained-{os.getpid()}"
+    folder.mkdir(mode=0o755)
+    build = ["go", "build", "-o", folder / "contained", "./providers/internal/contained"]
+    subprocess.run(build, cwd=HERE.parent, check=True, env={**os.environ, "CGO_ENABLED": "0"})
+    yield folder / "contained"
+    shutil.rmtree(folder)

@@ -7,16 +7,12 @@ know fewer calls: ``providers/internal/contained`` stands in for the engine.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from complete_mode import Place
-
-ROOT = Path(__file__).resolve().parents[1]
 
 #: Prints what native code and Python get, a line each.
 PROGRAM = """
@@ -56,18 +52,6 @@ chmod inside {chmod}
 python [1] x 2
 """
 PROFILE = "expose-rw=./work\npython-import=*\npython-api=ALLOW:native\npython-api=ALLOW:threads\n"
-
-
-@pytest.fixture(scope="session")
-def contained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    if not shutil.which("go"):
-        pytest.skip("there is no Go here to build the container's stand-in with")
-    folder = Path("/tmp") / f"psb-contained-{os.getpid()}"
-    folder.mkdir(mode=0o755)
-    build = ["go", "build", "-o", folder / "contained", "./providers/internal/contained"]
-    subprocess.run(build, cwd=ROOT, check=True, env={**os.environ, "CGO_ENABLED": "0"})
-    yield folder / "contained"
-    shutil.rmtree(folder)
 
 
 def run(place: Place, contained: Path, flags: str, *command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -199,7 +183,7 @@ def test_the_doctor_says_what_a_container_lacks(place: Place, contained: Path) -
     for flags, lines in {
         "-docker -drop": [
             "no   pidfd_getfd",
-            "no   user namespaces",
+            "no   namespaces",
             "pidfd_getfd is not permitted here: the supervisor makes",
             "limits: partial",
         ],

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pysandboxes/pysandboxes/bindings/border"
+	"github.com/pysandboxes/pysandboxes/core/daemon"
 	"github.com/pysandboxes/pysandboxes/core/interpreter"
 	"github.com/pysandboxes/pysandboxes/core/policy"
 	"github.com/pysandboxes/pysandboxes/core/profile"
@@ -192,11 +193,17 @@ func (l *loaded) choose(in *interpreter.Interpreter) {
 	if provider.Name() == "none" {
 		return // it starts nothing, so that it has nothing to prepare
 	}
-	if err := l.Policy.CheckProtected(); err != nil {
+	if err := daemon.Protected(l.Policy, provider); err != nil {
 		l.kernel.Problem = err.Error()
-	} else if _, err := provider.Prepare(l.Policy, providers.Child{Path: in.Executable, Guard: in.Guard, Preload: in.Preload}); err != nil {
-		l.kernel.Problem = err.Error()
+		return
 	}
+	command, err := provider.Prepare(l.Policy, providers.Child{Path: in.Executable, Guard: in.Guard, Preload: in.Preload})
+	if err != nil {
+		l.kernel.Problem = err.Error()
+		return
+	}
+	lacking, problem := providers.Lacking(command)
+	l.gaps, l.kernel.Problem = append(l.gaps, lacking...), problem
 }
 
 // findings are the linter's, the compiler's warnings and what the provider says.

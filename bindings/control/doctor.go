@@ -12,7 +12,7 @@ import (
 
 // Doctor says what this machine can enforce. The request is JSON: env, cwd, interpreter, package. The answer is JSON: version, kernel, architecture, go,
 // interpreter (executable, version, package, guard, problem), features (name, there, value, meaning), auto (the provider that os-sandbox=auto takes, or why
-// none), network (how network rules are held by the default provider, and why), names (who is asked for them), limits (whole or partial) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing.
+// none), network (how network rules are held by the default provider, and why), files (the same of what lies beneath exposed folders), names (who is asked for them), limits (whole or partial) and providers, each with name, usable, why and how (where it is not usable), enforces and gaps. It changes nothing.
 func Doctor(request string) (string, error) {
 	type provider struct {
 		Name     string        `json:"name"`
@@ -48,6 +48,7 @@ func Doctor(request string) (string, error) {
 		Features     []feature   `json:"features"`
 		Auto         border.Text `json:"auto"`
 		Network      border.Text `json:"network"`
+		Files        string      `json:"files"`
 		Names        border.Text `json:"names"`
 		Limits       string      `json:"limits"`
 		Providers    []provider  `json:"providers"`
@@ -65,12 +66,12 @@ func Doctor(request string) (string, error) {
 		there[f.Name] = f.There
 		answer.Features = append(answer.Features, feature{f.Name, f.There, border.Text(f.Value), f.Meaning})
 	}
-	// Root needs no user namespace for a network namespace; who may make neither has no walled mode.
-	if network, err := providers.NetworkHere(string(r.Env["PYSANDBOXES_NETWORK"]), there["user namespaces"], there["pidfd_getfd"]); err != nil {
+	if network, err := providers.NetworkHere(string(r.Env["PYSANDBOXES_NETWORK"]), there["namespaces"], there["pidfd_getfd"]); err != nil {
 		answer.Network = border.Text(err.Error())
 	} else {
 		answer.Network = border.Text(network)
 	}
+	answer.Files = providers.FilesHere(there["namespaces"])
 	answer.Names = border.Text(resolver.ReadSystem().String())
 	answer.Limits = "whole: limit-memory and limit-processes hold a sandbox with all that it starts"
 	if !there["cgroup v2"] {

@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -81,11 +83,25 @@ func (b *Broker) bindUnix(n seccomp.Notification, fd int, raw []byte) outcome {
 	switch {
 	case err1 != nil || err2 != nil || mask < 0 || b.config.Confine == nil:
 		return failed(unix.EACCES)
-	case theirs != ours:
-		b.noteOnce("bind", "unix sockets cannot be made by name in a sandbox with files of its own where a rule lets it be reached by the network")
-		return failed(unix.EACCES)
 	case !b.standing(n):
 		return elsewhere
+	}
+	if theirs != ours {
+		// From its folder as the caller sees it: by the whole path it would be made where this process sees that. getsockname
+		// tells the last part of the name.
+		folder, base := path.Split(nameIn(raw))
+		if folder != "" {
+			fd, _, e := openIn(n.Thread, []byte(folder), unix.O_DIRECTORY)
+			if e != 0 {
+				return failed(e)
+			}
+			defer unix.Close(fd)
+			cwd = fd
+		}
+		if base == "" {
+			return failed(unix.ENOENT)
+		}
+		raw = unixAddress(base)
 	}
 	if b.place == nil {
 		place, err := newConfined(b.config.Confine, b.config.Caps)
@@ -115,4 +131,10 @@ func (b *Broker) bindUnix(n seccomp.Notification, fd int, raw []byte) outcome {
 	}
 	<-done
 	return failed(e)
+}
+
+// nameIn is the path in an address of the unix family that has one.
+func nameIn(raw []byte) string {
+	name, _, _ := bytes.Cut(raw[familyLength:], []byte{0})
+	return string(name)
 }

@@ -150,6 +150,7 @@ func (c *Child) launch() error {
 	if err != nil {
 		return err
 	}
+	p.spec.Logger.Info("sandbox started", "pid", c.process.Pid(), "os-sandbox", p.policy.Switches().OSSandbox, "boundary", c.process.How())
 	if p.spec.WithCalls {
 		if c.conn, err = connect(fds[1], c.process.Pid(), p, c.denials, c.held); err != nil {
 			_ = c.process.Kill()

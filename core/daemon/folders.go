@@ -11,6 +11,13 @@ func (p *Plan) makeFolders() (map[string]bool, error) {
 	if p.Learning() {
 		return nil, nil
 	}
+	if p.provider.Holds().Mounts {
+		for _, folder := range p.policy.ToMake() {
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				return nil, fmt.Errorf("making a folder that the program may not make: %w", err)
+			}
+		}
+	}
 	var made map[string]bool
 	for _, e := range p.policy.Exposures() {
 		if !e.Make {

@@ -62,10 +62,10 @@ func Prepare(spec Spec) (*Plan, error) {
 	if err := p.learning(learning); err != nil {
 		return nil, err
 	}
-	if err := p.policy.CheckProtected(); err != nil {
-		return nil, err
-	}
 	if err := p.choose(); err != nil {
+		if protected := (*unprotectedError)(nil); errors.As(err, &protected) {
+			return nil, protected.error
+		}
 		return p, err
 	}
 	if spec.ProfilePath != "" {
@@ -134,8 +134,8 @@ func (s Spec) context(learning bool) policy.Context {
 func (s Spec) trusted() []policy.Trusted {
 	var out []policy.Trusted
 	for _, t := range []policy.Trusted{
-		{Path: interpreter.CacheFolder(s.Env), What: "which keeps what is known of interpreters"},
-		{Path: StateFolder(s.Env), What: "which keeps what profiles were used"},
+		{Path: interpreter.CacheFolder(s.Env), What: "which keeps what is known of interpreters", Made: true},
+		{Path: StateFolder(s.Env), What: "which keeps what profiles were used", Made: true},
 		{Path: s.Interpreter.Package, What: "which holds the guard"},
 		{Path: s.InitPath, What: "which sets the boundary up"},
 	} {
@@ -249,12 +249,18 @@ func (p *Plan) choose() error {
 		name = "subprocess"
 	}
 	if name == "none" {
+		if err := p.policy.CheckProtected(); err != nil {
+			return &unprotectedError{err}
+		}
 		p.notices = append(p.notices, place(switches.OSSandboxPos)+"os-sandbox=none: no rule of the profile is held")
 		return ErrDirect
 	}
 	provider, notices, err := providers.Choose(name)
 	if err != nil {
 		return &SetupError{fmt.Errorf("%s%w", place(switches.OSSandboxPos), err)}
+	}
+	if err := Protected(p.policy, provider); err != nil {
+		return &unprotectedError{err}
 	}
 	p.provider = provider
 	if p.Learning() {
@@ -269,6 +275,19 @@ func (p *Plan) choose() error {
 		p.tell(place(gap.Rule) + gap.Text)
 	}
 	return nil
+}
+
+// unprotectedError: the program could write its own rules.
+type unprotectedError struct{ error }
+
+// Protected tells whether a provider can keep the profile, and what later starts trust, from the program. What only a mount
+// namespace holds shows when it is made.
+func Protected(pol *policy.Policy, provider providers.Provider) error {
+	if !provider.Holds().Mounts {
+		return pol.CheckProtected()
+	}
+	_, err := pol.HoldProtected()
+	return err
 }
 
 // tell adds a notice in place of one that says less of the same: the compiler knows that a path is missing, the provider

@@ -8,10 +8,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/providers"
 	cgroups "github.com/pysandboxes/pysandboxes/providers/cgroup"
 )
 
@@ -31,7 +31,7 @@ var probes = []struct {
 	{"landlock", "files by path, without a privilege (landlock provider)", landlock},
 	{"seccomp filters", "which system calls a sandbox may make", seccompAction(unix.SECCOMP_RET_KILL_PROCESS, "filters")},
 	{"seccomp notifications", "starting programs is decided by the supervisor", seccompAction(unix.SECCOMP_RET_USER_NOTIF, "user_notif")},
-	{"user namespaces", "a network of the sandbox's own, and namespace providers, without a privilege", userNamespaces},
+	{"namespaces", "a network and files of the sandbox's own", providers.NamespacesHere},
 	{"pidfd_getfd", "the supervisor acts on a sandbox's own sockets; containers often refuse it", pidfdGetfd},
 	{"cgroup v2", "limit-memory and limit-processes hold the whole sandbox", cgroup},
 	{"kvm", "a fast microVM (qemu provider)", device("/dev/kvm")},
@@ -78,32 +78,6 @@ func seccompAction(action uint32, found string) func() (bool, string) {
 		}
 		return true, found
 	}
-}
-
-// userNamespaces reads the three switches that distributions have for them, and tries.
-func userNamespaces() (bool, string) {
-	for _, s := range []struct{ path, closed, why string }{
-		{"/proc/sys/user/max_user_namespaces", "0", "none may be made (user.max_user_namespaces=0)"},
-		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "for root only (kernel.unprivileged_userns_clone=0)"},
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "restricted by AppArmor (kernel.apparmor_restrict_unprivileged_userns=1)"},
-	} {
-		if text(s.path) == s.closed {
-			return false, s.why
-		}
-	}
-	// A program that is not there is started in new namespaces: what fails then is the exec, or making them. A container's
-	// filter and AppArmor refuse the latter.
-	pid, err := syscall.ForkExec("/nonexistent/program", nil, &syscall.ProcAttr{
-		Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET},
-	})
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		return true, "permitted"
-	case err != nil:
-		return false, err.Error()
-	}
-	_, _ = syscall.Wait4(pid, nil, 0, nil)
-	return true, "permitted"
 }
 
 // pidfdGetfd copies one of this process's own descriptors.

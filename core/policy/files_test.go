@@ -333,7 +333,7 @@ func TestTheWayToTheProfileIsTheProfile(t *testing.T) {
 	pol := w.policy(t, "expose-rw=./work", `include "./work/current/p"`)
 	assert.ErrorContains(t, pol.CheckProtected(), "work/current, which")
 	assert.False(t, pol.File(filepath.Join(w.dir, "work/current"), Write, "os.remove").Allow)
-	w.ctx.Trusted = []Trusted{{filepath.Join(w.dir, "work/kept"), "which is trusted"}}
+	w.ctx.Trusted = []Trusted{{Path: filepath.Join(w.dir, "work/kept"), What: "which is trusted"}}
 	err := w.policy(t, "expose-rw=./work").CheckProtected()
 	require.ErrorContains(t, err, "work/kept, which is trusted, lies beneath")
 	assert.NotContains(t, err.Error(), "profile "+w.dir)

@@ -30,6 +30,7 @@ type Report struct {
 // Holds says which families the kernel enforces, so that the Python layer knows what it must decide by itself.
 type Holds struct {
 	Files    bool // opening, making and removing files
+	Mounts   bool // what lies beneath an exposed folder and may not be written, or not be seen, where a mount namespace is to be had
 	Metadata bool // stat, chmod and the like
 	Exec     bool // running programs
 	Sockets  bool // socket families and types

@@ -93,6 +93,11 @@ func confine(b *plan.Boundary) (notes []string, err error) {
 			return nil, err
 		}
 	}
+	if b.Mounts != nil {
+		if err := setUpMounts(b.Mounts); err != nil {
+			return nil, err
+		}
+	}
 	if err := dropCapabilities(b.KeepCaps); err != nil {
 		return nil, err
 	}

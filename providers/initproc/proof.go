@@ -4,6 +4,7 @@ package initproc
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -51,6 +52,9 @@ func trials(b *plan.Boundary) []trial {
 	if b.Network != nil {
 		t = append(t, trial{"finding the network of the host", func() error { return sameNetwork(b.Network) }, unix.ENOENT})
 	}
+	if b.Mounts != nil {
+		t = append(t, mountTrials(b.Mounts)...)
+	}
 	if b.Outside != "" {
 		flags := unix.O_RDONLY
 		what := "opening " + b.Outside
@@ -58,6 +62,47 @@ func trials(b *plan.Boundary) []trial {
 			flags, what = unix.O_WRONLY, what+" for writing"
 		}
 		t = append(t, trial{what, func() error { return open(unix.Open(b.Outside, flags|unix.O_CLOEXEC, 0)) }, unix.EACCES})
+	}
+	return t
+}
+
+// mountTrials asks what the paths of the plan show now; each is answered by the error of what should be refused there.
+func mountTrials(m *plan.Mounts) []trial {
+	var t []trial
+	for _, path := range m.ReadOnly {
+		t = append(t, trial{"writing " + path, func() error {
+			var fs unix.Statfs_t
+			if err := unix.Statfs(path, &fs); err != nil || fs.Flags&unix.ST_RDONLY == 0 {
+				return err
+			}
+			return unix.EROFS
+		}, unix.EROFS})
+	}
+	for _, path := range m.Hidden {
+		t = append(t, trial{"looking behind what hides " + path, func() error {
+			var st unix.Stat_t
+			var fs unix.Statfs_t
+			if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+				return unix.EACCES // it went away, or is a link, which hides nothing
+			}
+			if err := unix.Statfs(path, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || st.Mode&0o7777 != 0 {
+				return err
+			}
+			return unix.EACCES
+		}, unix.EACCES})
+	}
+	for _, p := range m.Private {
+		t = append(t, trial{"finding the host's " + p.Path, func() error {
+			f, err := os.Open(p.Path) // Landlock may keep it shut; then nothing is found there either
+			if err != nil {
+				return unix.ENOENT
+			}
+			defer f.Close()
+			if names, err := f.Readdirnames(1); err == nil && len(names) > 0 {
+				return nil
+			}
+			return unix.ENOENT
+		}, unix.ENOENT})
 	}
 	return t
 }

@@ -60,15 +60,17 @@ func (p Provider) Probe() contract.Report {
 // Holds says what the kernel enforces. Metadata is not among it: Landlock does not judge stat.
 func (Provider) Holds() contract.Holds {
 	abi, _ := ABI() // an unusable kernel is Probe's to report
-	return contract.Holds{Files: true, Exec: true, Sockets: true, Network: true, Signals: abi >= 6}
+	return contract.Holds{Files: true, Mounts: true, Exec: true, Sockets: true, Network: true, Signals: abi >= 6}
 }
 
-// Prepare writes the plan. It refuses what it would have to drop: a DEST, and an ignore rule inside an exposed tree.
+// Prepare writes the plan. It refuses what it would have to drop: a DEST, and a writable folder that holds the profile where it cannot be
+// made read only.
 func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Command, error) {
 	if err := contract.RefuseMoved(pol, p.Name()); err != nil {
 		return contract.Command{}, err
 	}
-	if _, err := ignored(pol); err != nil {
+	mounts, err := mountsOf(pol)
+	if err != nil {
 		return contract.Command{}, err
 	}
 	abi, err := ABI()
@@ -98,6 +100,7 @@ func (p Provider) Prepare(pol *policy.Policy, c contract.Child) (contract.Comman
 				Metadata:     writable.any,
 				Devices:      writable.device,
 			},
+			Mounts:       mounts,
 			KeepCaps:     keptCapabilities(pol),
 			Outside:      outside,
 			OutsideWrite: write,
@@ -128,8 +131,6 @@ const DefaultNetwork = contract.Unwalled
 // Gaps lists what of this policy is not held.
 func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 	gaps := contract.LimitGaps(pol, os.Geteuid() == 0)
-	held, _ := ignored(pol) // an error is Prepare's to report
-	gaps = append(gaps, held...)
 	abi, _ := ABI() // an unusable kernel is Probe's to report
 	for _, text := range append(degraded(abi), missing()...) {
 		gaps = append(gaps, contract.Gap{Text: text})
@@ -138,6 +139,7 @@ func (Provider) Gaps(pol *policy.Policy) []contract.Gap {
 		gaps = append(gaps, contract.Gap{Text: "pidfd_getfd is not permitted here (Docker's profile does with CAP_SYS_PTRACE): rules for TCP by address hold and work, " +
 			"but datagrams and looking names up are refused, and a network of the sandbox's own is not to be had"})
 	}
+	gaps = append(gaps, unconcealed(pol)...)
 	for _, e := range pol.Exposures() {
 		switch {
 		case !e.Exists && !e.Make:

@@ -68,8 +68,8 @@ func rulesFor(pol *policy.Policy, c contract.Child) ([]plan.Rule, error) {
 		add(path, plan.Read|plan.Execute, true)
 	}
 	for _, e := range pol.Exposures() {
-		if !e.Exists && !e.Make {
-			continue // in Gaps
+		if !e.Exists && !e.Make || pol.HidesAll(e) {
+			continue // the former is in Gaps
 		}
 		access := read
 		if e.Write {

@@ -64,6 +64,8 @@ type Boundary struct {
 	KeepCaps []int
 	// Network is nil where the child shares the supervisor's.
 	Network *Network
+	// Mounts is nil where the child shares the supervisor's.
+	Mounts *Mounts
 	// Outside is a path that no rule reaches: init proves that it cannot be opened. Empty where the rules
 	// reach everything.
 	Outside string

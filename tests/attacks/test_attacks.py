@@ -31,6 +31,7 @@ import look_hidden
 import mutate
 import native
 import next_start
+import own_files
 import poison
 import pytest
 import read
@@ -76,6 +77,7 @@ FILES = [
     secret,
     signals,
     by_system_call,
+    own_files,
     rights,
     execute,
     execute_by_subprocess,

@@ -78,6 +78,9 @@ var operations = map[string]func(arg string) string{
 	"read":     func(p string) string { return opened(unix.Open(p, unix.O_RDONLY, 0)) },
 	"write":    func(p string) string { return opened(unix.Open(p, unix.O_WRONLY, 0)) },
 	"create":   func(p string) string { return opened(unix.Open(p, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)) },
+	"list":     list,
+	"stat":     stat,
+	"within":   within,
 	"mkdir":    func(p string) string { return result(unix.Mkdir(p, 0o700)) },
 	"remove":   func(p string) string { return result(unix.Unlink(p)) },
 	"empty":    func(p string) string { return opened(unix.Open(p, unix.O_RDONLY|unix.O_TRUNC, 0)) },
@@ -312,3 +315,24 @@ func status(what string) string {
 	}
 	return fmt.Sprintf("%x", uint64(data[1].Effective)<<32|uint64(data[0].Effective))
 }
+
+// list is how many names a folder shows.
+func list(path string) string {
+	names, err := os.ReadDir(path)
+	if err != nil {
+		return result(err.(*os.PathError).Err)
+	}
+	return strconv.Itoa(len(names))
+}
+
+// stat is the mode and the size of what stands at a path.
+func stat(path string) string {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return result(err)
+	}
+	return fmt.Sprintf("%o %d", st.Mode, st.Size)
+}
+
+// within opens a name for writing relative to the folder that descriptor 0 is open on.
+func within(name string) string { return opened(unix.Openat(0, name, unix.O_WRONLY, 0)) }
