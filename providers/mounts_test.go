@@ -206,7 +206,8 @@ func TestWhatAStartCameToIsSaid(t *testing.T) {
 		want   string
 	}{
 		{func(*providers.Command) {}, "landlock: network walled, as can be had here; files of its own, which its profile needs"},
-		{func(c *providers.Command) { c.Network = providers.Unwalled }, "network unwalled, as was asked for; files"},
+		{func(c *providers.Command) { c.Network = providers.Unwalled }, "network unwalled, the default; files"},
+		{func(c *providers.Command) { c.Child.Network = providers.Unwalled }, "network unwalled, as was asked for; files"},
 		{func(c *providers.Command) { c.Network, c.Boundary.Mounts = "", nil }, "landlock: no network"},
 		{func(c *providers.Command) { c.Provider, c.Boundary = "subprocess", nil }, "subprocess: no kernel boundary"},
 	} {

@@ -176,6 +176,8 @@ func howOf(cmd Command, how Network) string {
 		words += ": network walled, as can be had here"
 	case cmd.Network == Either:
 		words += ": network unwalled, for want of a network of its own"
+	case cmd.Child.Network == "":
+		words += fmt.Sprintf(": network %s, the default", how)
 	default:
 		words += fmt.Sprintf(": network %s, as was asked for", how)
 	}
