@@ -118,3 +118,18 @@ def test_a_module_beside_the_profile_opens_itself_alone(place: Place) -> None:
     assert exposed(place) == {"expose-ro=./m.py", "expose-ro=./pkg"}
     done = place.run("-c", code)
     assert (done.returncode, done.stdout) == (0, "1 2\n"), done.stderr
+
+
+def test_what_the_interpreter_reads_of_the_environment(place: Place) -> None:
+    place.environment.update(OS_SANDBOX="landlock", PYTHONPATH="lib", PYTHONHASHSEED="7", TZ="Asia/Tokyo")
+    place.file("lib/mine.py", "x = 1")
+    code = "import mine, time; print(mine.x, hash('a'), time.localtime(0).tm_hour)"
+    bare = place.bare("-c", code)
+    done = place.run("--learn", "-c", code)
+    assert done.stdout == bare.stdout, done.stderr
+    text = (place.folder / ".py-sandboxes").read_text()
+    for name in ("PYTHONPATH", "PYTHONHASHSEED", "TZ"):
+        assert re.search(rf"^env={name}=.*read by the interpreter itself$", text, re.MULTILINE), text
+    enforced = place.run("-c", code)
+    assert (enforced.returncode, enforced.stdout) == (0, bare.stdout), enforced.stderr
+    assert "nothing new was learned" in place.run("--learn", "-c", code).stderr

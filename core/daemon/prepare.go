@@ -190,6 +190,11 @@ func (p *Plan) learning(asked bool) error {
 		Policy: allowed, ProfilePath: path, Home: s.Home, Cwd: s.Cwd, Env: s.Env, Runtime: p.policy.Runtime(), Prompt: s.Prompt,
 		Journal: journal(s.Env, path), For: s.Learn.For,
 	})
+	if s.Mode == wire.ModeComplete { // else the interpreter gets the application's path and flags
+		for _, o := range learn.Interpreter(s.PythonArgs, s.Env) {
+			p.recorder.Add(o)
+		}
+	}
 	p.notices = append(p.notices, fmt.Sprintf(
 		"LEARNING into %s: everything is allowed and recorded. Never do this with code that you do not trust.", path))
 	if n := p.recorder.Former(); n > 0 {

@@ -51,6 +51,9 @@ func (g *generaliser) env(entries []entry) []Learned {
 			continue
 		}
 		risk, why := envRisk(name)
+		if e.Event == ofInterpreter && e.Site == "" {
+			why = join(why, "read by the interpreter itself")
+		}
 		out = append(out, g.rule(e, "env="+name+"=${"+name+"}", risk, why, expectation{key: "env", allows: func(p *policy.Policy) bool {
 			environ := p.Environ()
 			return len(environ) == 0 && g.o.Env == nil || len(environ) == 1 && environ[0] == name+"="+value

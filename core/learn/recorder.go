@@ -202,7 +202,7 @@ func (r *Recorder) allowed(o Observation) bool {
 // the lines typed at it do: those have a call site, `<stdin>:1` at the least. The standard library's own templates run
 // under the name <string>.
 func promptsOwn(o Observation) bool {
-	if o.Family != FamilyFile && o.Family != FamilyEnv {
+	if o.Family != FamilyFile && o.Family != FamilyEnv || o.Event == ofInterpreter {
 		return false
 	}
 	return o.Site == "" || strings.HasPrefix(o.Site, "<string>:")
