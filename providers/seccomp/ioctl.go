@@ -2,7 +2,11 @@
 
 package seccomp
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // The type of an ioctl request (asm-generic/ioctl.h): the letter of the driver or file system that takes it.
 const ioctlType = 0xff00
@@ -38,6 +42,30 @@ var attributesRead = []uint32{fsGetFlags, fsGetFlags32, fsGetVersion, fsGetXattr
 // descriptor that was opened for reading, so that Landlock sees nothing of them.
 var attributeTypes = []uint32{'f' << 8, 'v' << 8, 'X' << 8}
 
+// Requests of single file systems that only read, or give what one file holds to another that was opened for writing.
+var (
+	sharing = []uint32{unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE}
+	reading = []uint32{
+		0x81009431, // FS_IOC_GETFSLABEL
+		0x8400941f, // BTRFS_IOC_FS_INFO
+		0x80089419, // BTRFS_IOC_SUBVOL_GETFLAGS
+	}
+)
+
+// ownTypes are those of single file systems: they make, copy and remove trees and change attributes, on a descriptor that was
+// opened for reading, and by paths that no one judges.
+var ownTypes = []uint32{
+	0x94 << 8, // btrfs: subvolumes and snapshots
+	0xbc << 8, // bcachefs: the same
+	'o' << 8,  // ocfs2: copies by path
+	0xf5 << 8, // f2fs
+	0x97 << 8, // ceph: layouts
+	0xcf << 8, // cifs: attributes on the server
+}
+
+// fatAttributes is FAT_IOCTL_SET_ATTRIBUTES (linux/msdos_fs.h), whose type others have, too.
+const fatAttributes = 0x40047211
+
 // owning are the requests that name who gets a descriptor's signals, like F_SETOWN; the number is in memory.
 var owning = []uint32{fileOwner, unix.SIOCSPGRP}
 
@@ -45,7 +73,6 @@ var owning = []uint32{fileOwner, unix.SIOCSPGRP}
 // were started in. Where Landlock does not judge the operation of devices, these are all there is.
 var everyday = []uint32{
 	fileReady, fileNonblk, fileAsync, fileExec, fileNotExec, fileSize, fileBlock,
-	unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE,
 	unix.TCGETS, unix.TCSETS, unix.TCSETSW, unix.TCSETSF, unix.TCGETS2, unix.TCSETS2, unix.TCSETSW2, unix.TCSETSF2, unix.TCFLSH, unix.TCXONC, unix.TCSBRK, unix.TCSBRKP,
 	unix.TIOCGWINSZ, unix.TIOCSWINSZ, unix.TIOCGPGRP, unix.TIOCSPGRP, unix.TIOCGSID, unix.TIOCSCTTY, unix.TIOCNOTTY,
 	unix.TIOCOUTQ, unix.TIOCGPTN, unix.TIOCGPTPEER, unix.TIOCSPTLCK, unix.TIOCEXCL, unix.TIOCNXCL, unix.TIOCPKT,
@@ -63,7 +90,10 @@ func ioctlRules(n Needs) []Rule {
 	}
 	on(typing, refuse)
 	on(attributesRead, Allow)
-	for _, kind := range attributeTypes {
+	on(sharing, Allow)
+	on(reading, Allow)
+	on([]uint32{fatAttributes}, refuse)
+	for _, kind := range append(slices.Clone(attributeTypes), ownTypes...) {
 		t = append(t, Test{[]Match{masked(1, ioctlType, kind)}, refuse})
 	}
 	if n.NoSignalScope {
