@@ -61,7 +61,7 @@ func (b *Broker) sendto(n seccomp.Notification) outcome {
 		name = nil
 	}
 	r := &request{n: n, flags: int(int32(n.Args[3])), name: name, vectors: []vector{{n.Args[1], n.Args[2]}}, total: n.Args[2]}
-	return b.perform(n, []*request{r}, nil)
+	return b.perform(&sending{b: b, n: n, count: 1, request: r})
 }
 
 func (b *Broker) sendmsg(n seccomp.Notification) outcome {
@@ -73,32 +73,20 @@ func (b *Broker) sendmsg(n seccomp.Notification) outcome {
 	if e != 0 {
 		return failed(e)
 	}
-	return b.perform(n, []*request{r}, nil)
+	return b.perform(&sending{b: b, n: n, count: 1, request: r})
 }
 
+// sendmmsg reads each message when its turn comes, as the kernel does: a thousand that wait would be memory of the supervisor's.
 func (b *Broker) sendmmsg(n seccomp.Notification) outcome {
 	count := min(int(uint32(n.Args[2])), maxVectors)
 	if count == 0 {
 		return failed(0)
 	}
-	raw := make([]byte, count*manySize)
-	if e := copyIn(n.Thread, n.Args[1], raw); e != 0 {
+	s := &sending{b: b, n: n, count: count, many: true}
+	if e := s.read(); e != 0 {
 		return failed(e)
 	}
-	requests := make([]*request, 0, count)
-	lengths := make([]uint64, 0, count)
-	for i := range count {
-		r, e := readRequest(n, int(int32(n.Args[3])), raw[i*manySize:])
-		if e != 0 {
-			if i == 0 {
-				return failed(e)
-			}
-			break // those before it are sent, and the next call meets it
-		}
-		requests = append(requests, r)
-		lengths = append(lengths, n.Args[1]+uint64(i*manySize+headerSize))
-	}
-	return b.perform(n, requests, lengths)
+	return b.perform(s)
 }
 
 // readRequest copies all of a message but its data.
@@ -160,28 +148,26 @@ func (r *request) data(from uint64, most int) ([]byte, unix.Errno) {
 	return out, 0
 }
 
-// perform fetches the descriptor and sends. lengths is where sendmmsg wants to know what was sent of each message, nil for
-// one message.
-func (b *Broker) perform(n seccomp.Notification, requests []*request, lengths []uint64) outcome {
-	fd, e := b.fetch(n, int32(n.Args[0]))
-	if e != 0 {
+// perform fetches the descriptor and sends.
+func (b *Broker) perform(s *sending) outcome {
+	var e unix.Errno
+	if s.fd, e = b.fetch(s.n, int32(s.n.Args[0])); e != 0 {
 		return failed(e)
 	}
-	s := &sending{b: b, n: n, fd: fd, requests: requests, lengths: lengths}
 	o := elsewhere
 	switch {
-	case !b.standing(n):
-		unix.Close(fd)
+	case !b.standing(s.n):
+		unix.Close(s.fd)
 		return o
 	default:
-		if s.facts, e = factsOf(fd); e != 0 {
+		if s.facts, e = factsOf(s.fd); e != 0 {
 			o = failed(e)
 		} else {
 			o = s.begin()
 		}
 	}
 	if !o.later {
-		unix.Close(fd)
+		unix.Close(s.fd)
 	}
 	return o
 }
@@ -208,16 +194,17 @@ func (s *sending) begin() outcome {
 
 // sending is a send under way.
 type sending struct {
-	b        *Broker
-	n        seccomp.Notification
-	fd       int
-	facts    socketFacts
-	requests []*request
-	lengths  []uint64
+	b     *Broker
+	n     seccomp.Notification
+	fd    int
+	facts socketFacts
+	count int  // of messages
+	many  bool // by sendmmsg, which wants to know what was sent of each
 
-	at    int    // the message
-	sent  uint64 // of that message
-	whole uint64 // of the message before
+	at      int      // the message
+	request *request // it, once it was read
+	sent    uint64   // of that message
+	whole   uint64   // of the message before
 
 	ready    bool   // the message has been judged; the next three are its
 	name     []byte // nil: none
@@ -226,10 +213,27 @@ type sending struct {
 	unpolled bool  // no event tells that it may go on
 }
 
+// header is where the message lies in the caller's memory, of several.
+func (s *sending) header() uint64 { return s.n.Args[1] + uint64(s.at*manySize) }
+
+// read reads the next of several messages.
+func (s *sending) read() (e unix.Errno) {
+	var raw [headerSize]byte
+	if e = copyIn(s.n.Thread, s.header(), raw[:]); e == 0 {
+		s.request, e = readRequest(s.n, int(int32(s.n.Args[3])), raw[:])
+	}
+	return e
+}
+
 // step sends until all is sent, or the socket takes no more and the caller would wait.
 func (s *sending) step() outcome {
-	for s.at < len(s.requests) {
-		r := s.requests[s.at]
+	for s.at < s.count {
+		if s.request == nil {
+			if e := s.read(); e != 0 {
+				return s.stopped(e)
+			}
+		}
+		r := s.request
 		if !s.ready {
 			if e := s.prepare(r); e != 0 {
 				return s.stopped(e)
@@ -301,19 +305,19 @@ func (s *sending) most() int {
 // done goes on to the next message.
 func (s *sending) done() {
 	s.report()
-	s.whole, s.at, s.sent = s.sent, s.at+1, 0
+	s.whole, s.at, s.sent, s.request = s.sent, s.at+1, 0, nil
 	s.release()
 }
 
 // report writes what was sent of a message of sendmmsg into the caller's memory. That it cannot be written is the
 // caller's own loss.
 func (s *sending) report() {
-	if s.lengths == nil {
+	if !s.many {
 		return
 	}
 	var raw [4]byte
 	binary.NativeEndian.PutUint32(raw[:], uint32(s.sent))
-	_ = s.b.copyOut(s.n, piece{s.lengths[s.at], raw[:]})
+	_ = s.b.copyOut(s.n, piece{s.header() + headerSize, raw[:]})
 }
 
 // stopped is the answer where it goes no further. What was sent counts before the error.
@@ -325,7 +329,7 @@ func (s *sending) stopped(e unix.Errno) outcome {
 	switch {
 	case s.at == 0:
 		return failed(e)
-	case s.lengths == nil:
+	case !s.many:
 		return outcome{value: int64(s.whole)}
 	}
 	return outcome{value: int64(s.at)}
