@@ -3,6 +3,7 @@ package broker
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,9 +51,11 @@ func (s *sending) prepareInet(r *request) unix.Errno {
 		}
 	}
 	if r.name == nil || s.stream() {
+		byNoDevice(s.control, netip.AddrPort{})
 		return 0 // a stream does not look at it
 	}
 	t, e := inetTarget(s.facts, toSend, r.name)
+	byNoDevice(s.control, t.asked)
 	if e != 0 || t.none {
 		return e
 	}
@@ -132,6 +135,22 @@ var plainControl = map[controlKind]bool{
 	{unix.SOL_UDP, unix.UDP_SEGMENT}:            true,
 	{unix.SOL_SOCKET, unix.SO_TIMESTAMPING}:     true,
 	{unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW}: true,
+}
+
+// byNoDevice takes the choice of a device out of what goes with a datagram, which would leave the machine by that one, also
+// where it is for 127.0.0.1. To a group it says whose group is meant.
+func byNoDevice(raw []byte, to netip.AddrPort) {
+	if to.Addr().Unmap().IsMulticast() {
+		return
+	}
+	for c := range controls(raw) {
+		switch (controlKind{c.level, c.kind}) {
+		case controlKind{unix.SOL_IP, unix.IP_PKTINFO}: // struct in_pktinfo
+			clear(c.data[:min(len(c.data), 4)])
+		case controlKind{unix.SOL_IPV6, unix.IPV6_PKTINFO}: // struct in6_pktinfo
+			clear(c.data[min(len(c.data), 16):])
+		}
+	}
 }
 
 // control is one control message; data is nil where the list is malformed from there on.

@@ -7,8 +7,11 @@ import "golang.org/x/sys/unix"
 // Multipath TCP, which Landlock's and most other filters' TCP rules do not see (linux/in.h).
 const protocolMPTCP = 262
 
-// flowLabelManager is IPV6_FLOWLABEL_MGR (linux/in6.h).
-const flowLabelManager = 32
+// Options that x/sys does not name (linux/in6.h, asm-generic/socket.h).
+const (
+	flowLabelManager = 32 // IPV6_FLOWLABEL_MGR
+	bindToIndex      = 62 // SO_BINDTOIFINDEX
+)
 
 // typeMask leaves of a socket's type what is not SOCK_NONBLOCK and SOCK_CLOEXEC.
 const typeMask = 0xf
@@ -116,12 +119,18 @@ var addressTests = []Test{
 	{[]Match{{Arg: 4, Mask: ^uint32(0), Not: true, High: true}}, Notify},
 }
 
-// strayOptions of internet sockets make the kernel send something that no address of a call told of.
+// strayOptions of internet sockets make the kernel send something that no address of a call told of, or to another place than
+// its address says: bound to a device, what goes to 127.0.0.1 leaves the machine by that one.
 var strayOptions = []struct {
 	level  uint32
 	option uint32
 	why    string
 }{
+	{unix.SOL_SOCKET, unix.SO_BINDTODEVICE, "a device: a packet leaves by it, wherever its address is"},
+	{unix.SOL_SOCKET, bindToIndex, "the same"},
+	{unix.SOL_IP, unix.IP_UNICAST_IF, "the same"},
+	{unix.SOL_IPV6, unix.IPV6_UNICAST_IF, "the same"},
+	{unix.SOL_IPV6, unix.IPV6_PKTINFO, "the same"},
 	{unix.SOL_IP, unix.IP_OPTIONS, "source routes: a packet goes to the first stop"},
 	{unix.SOL_IP, unix.IP_ADD_MEMBERSHIP, "joining a group tells the network its number"},
 	{unix.SOL_IP, unix.IP_ADD_SOURCE_MEMBERSHIP, "the same"},
