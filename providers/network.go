@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -130,7 +131,7 @@ func inNetwork(cmd Command, how Network) Command {
 		// that sends without a connection.
 		b.Filter.UDP, b.Filter.UnixDatagram = false, false
 	}
-	b.Filter.Ask = asked(&b, how)
+	b.Filter.Ask = asked(&b, how) | givenSockets(cmd.Child)
 	if keep && b.Filter.Ask != 0 {
 		b.Filter.Ask |= seccomp.AskSocket
 	}
@@ -168,6 +169,31 @@ func asked(b *plan.Boundary, how Network) seccomp.Ask {
 	}
 	if n.UnixDatagram || n.Inet && n.UDP && how != Walled {
 		ask |= seccomp.AskSend
+	}
+	return ask
+}
+
+// givenSockets is what is put to the supervisor besides where a standard stream of the program is a socket, as services have
+// it that are started for what comes: the filter's list of what may be made says nothing of it.
+func givenSockets(c Child) seccomp.Ask {
+	var ask seccomp.Ask
+	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
+		if f == nil {
+			continue
+		}
+		family, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_DOMAIN)
+		if err != nil {
+			continue
+		}
+		ask |= seccomp.AskConnect
+		if family != unix.AF_UNIX {
+			ask |= seccomp.AskServe
+		}
+		switch kind, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_TYPE); {
+		case err == nil && (kind == unix.SOCK_STREAM || kind == unix.SOCK_SEQPACKET):
+		default: // it sends without being connected
+			ask |= seccomp.AskSend
+		}
 	}
 	return ask
 }

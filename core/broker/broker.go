@@ -111,6 +111,9 @@ type Broker struct {
 	place   *confined
 	walled  *walled // nil: unwalled
 	kept    kept
+	// given are the sockets that the sandbox was started with, by their inodes: of a host's service, say, whose connection is
+	// the program's standard input. They are none of its own.
+	given map[uint64]bool
 }
 
 // Serve starts the service. It ends when the last process under the filter is gone, or by Stop; whatever ends it, the
@@ -133,6 +136,9 @@ func Serve(c Config) (*Broker, error) {
 		b.walled = newWalled(b, c.Door)
 	}
 	_ = seccomp.WakeHere(c.Listener) // where it cannot be had, answers take longer
+	if c.Program != 0 {
+		b.given = socketsOf(c.Program)
+	}
 	go b.serve()
 	return b, nil
 }

@@ -60,7 +60,7 @@ func (s *sending) prepareInet(r *request) unix.Errno {
 		return e
 	}
 	s.name = t.raw
-	if s.b.walled != nil { // judged as it leaves
+	if s.b.walled != nil && s.b.walled.inside(s.fd) { // judged as it leaves
 		s.name = s.b.datagramTarget(s.n, s.facts, t, false)
 		return 0
 	}

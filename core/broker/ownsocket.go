@@ -2,6 +2,7 @@ package broker
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -17,6 +18,9 @@ import (
 // since a program may move a socket of the host's to where one of its own was.
 func (b *Broker) ownSocket(n seccomp.Notification, file unix.Stat_t) bool {
 	bound, err := b.socketsAt(file)
+	for inode := range b.given {
+		delete(bound, fmt.Sprintf("socket:[%d]", inode))
+	}
 	if err != nil || len(bound) == 0 {
 		return false
 	}

@@ -31,8 +31,8 @@ func socketRules(n Needs) []Rule {
 		{Call: Call{unix.SYS_BIND, "bind"}, Why: "being reached", Verdict: ask(AskServe)},
 		{Call: Call{unix.SYS_LISTEN, "listen"}, Why: "being reached; it binds by itself where nobody did", Verdict: ask(AskServe)},
 		{Call: Call{unix.SYS_SENDTO, "sendto"}, Why: "with an address it reaches that address", Tests: sendtoTests(n), Verdict: Allow},
-		{Call: Call{unix.SYS_SENDMSG, "sendmsg"}, Why: "its address is in memory", Tests: fastOpenTests(2, n), Verdict: ask(AskSend)},
-		{Call: Call{unix.SYS_SENDMMSG, "sendmmsg"}, Why: "its addresses are in memory", Tests: fastOpenTests(3, n), Verdict: ask(AskSend)},
+		{Call: Call{unix.SYS_SENDMSG, "sendmsg"}, Why: "its address is in memory", Tests: fastOpenTests(2), Verdict: ask(AskSend)},
+		{Call: Call{unix.SYS_SENDMMSG, "sendmmsg"}, Why: "its addresses are in memory", Tests: fastOpenTests(3), Verdict: ask(AskSend)},
 		{Call: Call{unix.SYS_RECVFROM, "recvfrom"}, Why: "who sent it, where that is not whom the program takes it for", Tests: recvfromTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_RECVMSG, "recvmsg"}, Why: "the same", Verdict: ask(AskReceiveMessage)},
 		{Call: Call{unix.SYS_GETSOCKOPT, "getsockopt"}, Why: "the outcome of a connection that was not waited for", Tests: outcomeTests(n), Verdict: Allow},
@@ -88,17 +88,15 @@ func pairTests(n Needs) []Test {
 	}...)
 }
 
-// fastOpenTests refuse a send that connects: with the answer of a kernel that does not do it.
-func fastOpenTests(flags int, n Needs) []Test {
-	if !n.Inet || n.Ask&AskConnect == 0 {
-		return nil
-	}
+// fastOpenTests refuse a send that connects: with the answer of a kernel that does not do it. Also where no internet socket may
+// be made: the program may have been started with one.
+func fastOpenTests(flags int) []Test {
 	return []Test{{[]Match{anyOf(flags, unix.MSG_FASTOPEN)}, Errno(unix.EOPNOTSUPP)}}
 }
 
 // sendtoTests: without an address it is never asked about.
 func sendtoTests(n Needs) []Test {
-	t := fastOpenTests(3, n)
+	t := fastOpenTests(3)
 	if n.Ask&AskSend == 0 {
 		return t
 	}
@@ -153,9 +151,6 @@ var strayOptions = []struct {
 var filterOptions = []uint32{unix.SO_ATTACH_FILTER, unix.SO_DETACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_LOCK_FILTER}
 
 func optionTests(n Needs) []Test {
-	if !n.Inet || n.Ask&AskConnect == 0 {
-		return nil
-	}
 	var t []Test
 	if n.Ask&AskSend != 0 {
 		for _, option := range filterOptions {
