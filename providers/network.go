@@ -157,15 +157,19 @@ func inNetwork(cmd Command, how Network) Command {
 }
 
 // asked is what the filter puts to the supervisor. A unix socket is reached by connect wherever a sandbox lives, and only
-// from ABI 9 on does Landlock judge that.
+// from ABI 9 on does Landlock judge that. One that listens is reached from outside by a name that is no path, unless the
+// sandbox has a network of its own, to which such names belong.
 func asked(b *plan.Boundary, how Network) seccomp.Ask {
 	var ask seccomp.Ask
 	n := b.Filter
 	if n.Inet || b.ABI < 9 {
 		ask |= seccomp.AskConnect
 	}
-	if n.Inet && how != Walled {
-		ask |= seccomp.AskServe
+	if how != Walled {
+		ask |= seccomp.AskListen
+		if n.Inet {
+			ask |= seccomp.AskServe
+		}
 	}
 	if n.UnixDatagram || n.Inet && n.UDP && how != Walled {
 		ask |= seccomp.AskSend

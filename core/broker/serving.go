@@ -107,9 +107,15 @@ func (b *Broker) anyPort(f socketFacts, t target) bool {
 		!b.decide(policy.NetQuestion{Op: "bind", Proto: "udp", Host: t.asked.Addr().String()}).Allow
 }
 
-// listen is judged by the address that the socket has. Without one the kernel gives it a port, on all addresses.
+// listen is judged by the address that the socket has. Without one the kernel gives it a port, on all addresses. A unix socket
+// with a path is reached where its file is; one with another name by everybody of the machine, and by nobody inside.
 func (b *Broker) listen(n seccomp.Notification) outcome {
 	return b.onCopy(n, func(fd int, f socketFacts, _ []byte) outcome {
+		if name := nameOf(fd); f.family == unix.AF_UNIX && b.walled == nil && len(name) > 0 && name[0] == 0 {
+			q := unixQuestion("listen", "@"+string(name[1:]))
+			b.refused(n, q, b.decide(q))
+			return failed(unix.EACCES)
+		}
 		if f.inet() && b.walled != nil {
 			return b.listenWalled(n, fd, f)
 		}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -113,6 +114,17 @@ func unixName(raw []byte) ([]byte, unix.Errno) {
 		name = name[:i]
 	}
 	return name, 0
+}
+
+// nameOf is the name that a unix socket has, as the kernel has it: its first byte is NUL where it is no path. Empty: none.
+func nameOf(fd int) []byte {
+	var raw unix.RawSockaddrAny
+	length := uint32(unsafe.Sizeof(raw))
+	_, _, e := unix.Syscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&raw)), uintptr(unsafe.Pointer(&length)))
+	if e != 0 || length <= familyLength || length > uint32(unsafe.Sizeof(raw)) {
+		return nil
+	}
+	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&raw)), length)[familyLength:]...)
 }
 
 func unixAddress(name string) []byte {

@@ -57,4 +57,7 @@ const (
 	// AskReceiveMessage: recvmsg for the same reason. It cannot be told by a filter from one without an address, and is what
 	// much traffic comes by that is no look-up.
 	AskReceiveMessage
+	// AskListen: listen alone, where a unix socket whose name is no path would be reached by everybody of the machine. Its name
+	// is in the memory of bind; here it stands.
+	AskListen
 )

@@ -29,7 +29,7 @@ func socketRules(n Needs) []Rule {
 		{Call: Call{unix.SYS_SOCKETPAIR, "socketpair"}, Why: "of the unix family alone; one of a pair of datagram sockets can send to any address", Tests: pairTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_CONNECT, "connect"}, Why: "reaching a host, or a service of this one", Verdict: ask(AskConnect)},
 		{Call: Call{unix.SYS_BIND, "bind"}, Why: "being reached", Verdict: ask(AskServe)},
-		{Call: Call{unix.SYS_LISTEN, "listen"}, Why: "being reached; it binds by itself where nobody did", Verdict: ask(AskServe)},
+		{Call: Call{unix.SYS_LISTEN, "listen"}, Why: "being reached; it binds by itself where nobody did", Verdict: ask(AskServe | AskListen)},
 		{Call: Call{unix.SYS_SENDTO, "sendto"}, Why: "with an address it reaches that address", Tests: sendtoTests(n), Verdict: Allow},
 		{Call: Call{unix.SYS_SENDMSG, "sendmsg"}, Why: "its address is in memory", Tests: fastOpenTests(2), Verdict: ask(AskSend)},
 		{Call: Call{unix.SYS_SENDMMSG, "sendmmsg"}, Why: "its addresses are in memory", Tests: fastOpenTests(3), Verdict: ask(AskSend)},

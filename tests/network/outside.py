@@ -31,6 +31,12 @@ HOSTS = {False: ("127.0.0.1", "127.0.0.2", "::1"), True: ("203.0.113.1", "203.0.
 OWN6 = "2001:db8::77"
 GROUP = "239.255.77.77"
 BROADCAST = "127.255.255.255"
+#: The names that are no path under which a way may listen, by its number.
+ABSTRACT = {
+    "named": (socket.SOCK_STREAM, "\0psb-ways-{}-1"),
+    "packets": (socket.SOCK_SEQPACKET, "\0psb-ways-{}-5"),
+    "unnamed": (socket.SOCK_STREAM, "\0{:05x}"),
+}
 
 
 def _six() -> bool:
@@ -100,7 +106,12 @@ class Outside:
         self.closed, self.door, self.granted_door = (self.reserved(hold) for hold in (True, False, False))
         self.steal = self.shared()
         self.hole = self.full()
-        for name, label in (("shut.sock", "shut"), ("shared/exposed.sock", "shut"), ("open.sock", "open")):
+        for name, label in (
+            ("shut.sock", "shut"),
+            ("shared/exposed.sock", "shut"),
+            ("shared/granted.sock", "open"),
+            ("open.sock", "open"),
+        ):
             self.local(str(folder / name), label)
         self.abstract = f"psb-{os.getpid()}-{os.urandom(6).hex()}"
         self.local("\0" + self.abstract, "shut", datagram=False)
@@ -273,7 +284,14 @@ class Outside:
     # ---- knocking
 
     def knock(self, how: str, port: int) -> bool:
-        """Whether a byte could be put in at a port of this machine: ``tcp4``, ``udp6``, ``many4`` (forty times), ``group4``."""
+        """Whether a byte could be put in at a port of this machine: ``tcp4``, ``udp6``, ``many4`` (forty times), ``group4``; or
+        at a local name of that number: ``named``, ``packets``, ``unnamed``."""
+        if how in ABSTRACT:
+            kind, name = ABSTRACT[how]
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, kind) as one:
+                one.connect(name.format(port))
+                return one.send(b"K") == 1
+            return False
         family, host = (socket.AF_INET6, "::1") if how.endswith("6") else (socket.AF_INET, "127.0.0.1")
         try:
             for _ in range(40 if how.startswith("many") else 1):

@@ -137,3 +137,34 @@ int udp_multicast_member(const struct ground *g) {
   if (setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group) < 0) return refused(fd);
   return let_in(fd, "group4");
 }
+
+/* A local socket with a name that is no path is reached by everybody of the machine, whatever user. */
+static int door_abstract(int type, int named, const struct ground *g) {
+  struct sockaddr_un own = {.sun_family = AF_UNIX};
+  socklen_t size = offsetof(struct sockaddr_un, sun_path);
+  int number = getpid();
+  (void)g;
+  int fd = made(AF_UNIX, type, 0);
+  if (fd < 0) return errno;
+  if (named) size += 1 + snprintf(own.sun_path + 1, sizeof own.sun_path - 1, "psb-ways-%d-%d", number, type);
+  if (bind(fd, (void *)&own, size) < 0 || listen(fd, 8) < 0) return refused(fd);
+  if (!named) { /* the kernel has given it five digits */
+    size = sizeof own;
+    if (getsockname(fd, (void *)&own, &size) < 0) return refused(fd);
+    number = strtol(own.sun_path + 1, NULL, 16);
+  }
+  if (!knocked(named ? type == SOCK_STREAM ? "named" : "packets" : "unnamed", number)) return close(fd), EHOSTUNREACH;
+  struct pollfd wait = {.fd = fd, .events = POLLIN};
+  if (poll(&wait, 1, 1000) < 1) return close(fd), ETIMEDOUT;
+  int from = accept(fd, NULL, NULL);
+  if (from < 0) return refused(fd);
+  char byte;
+  int error = recv(from, &byte, 1, 0) == 1 ? 0 : ECONNRESET;
+  close(from);
+  close(fd);
+  return error;
+}
+
+int listen_abstract(const struct ground *g) { return door_abstract(SOCK_STREAM, 1, g); }
+int listen_abstract_packets(const struct ground *g) { return door_abstract(SOCK_SEQPACKET, 1, g); }
+int listen_abstract_unnamed(const struct ground *g) { return door_abstract(SOCK_STREAM, 0, g); }
