@@ -35,19 +35,26 @@ func (b *Broker) ownSocket(n seccomp.Notification, file unix.Stat_t) bool {
 
 // Of linux/unix_diag.h and linux/sock_diag.h.
 const (
-	diagByFamily = 20
-	showVFS      = 0x2
-	attributeVFS = 1
-	diagRequest  = 24
-	diagMessage  = 16
+	diagByFamily  = 20
+	showName      = 0x1
+	showVFS       = 0x2
+	attributeName = 0
+	attributeVFS  = 1
+	diagRequest   = 24
+	diagMessage   = 16
 )
 
-// socketsAt lists the inode numbers of the sockets that are bound to a file. The list is of one network namespace: that of the
-// sandbox, to which init has opened a way where it is not ours.
-func (b *Broker) socketsAt(file unix.Stat_t) (map[string]bool, error) {
+// socketsAt lists the sockets that are bound to a file, as /proc has them, with the names that they were given. The list is of one
+// network namespace: that of the sandbox, to which init has opened a way where it is not ours.
+func (b *Broker) socketsAt(file unix.Stat_t) (map[string]string, error) {
 	if b.walled != nil {
 		return socketsListed(b.walled.door.List, file)
 	}
+	return socketsHere(file)
+}
+
+// socketsHere lists those of this process's network.
+func socketsHere(file unix.Stat_t) (map[string]string, error) {
 	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return nil, err
@@ -59,7 +66,7 @@ func (b *Broker) socketsAt(file unix.Stat_t) (map[string]bool, error) {
 // listings numbers the requests: what an earlier one has left unread is passed over.
 var listings atomic.Uint32
 
-func socketsListed(s int, file unix.Stat_t) (map[string]bool, error) {
+func socketsListed(s int, file unix.Stat_t) (map[string]string, error) {
 	sequence := listings.Add(1)
 	request := make([]byte, unix.NLMSG_HDRLEN+diagRequest)
 	e := binary.NativeEndian
@@ -70,11 +77,11 @@ func socketsListed(s int, file unix.Stat_t) (map[string]bool, error) {
 	body := request[unix.NLMSG_HDRLEN:]
 	body[0] = unix.AF_UNIX
 	e.PutUint32(body[4:], ^uint32(0)) // in every state
-	e.PutUint32(body[12:], showVFS)
+	e.PutUint32(body[12:], showName|showVFS)
 	if err := unix.Sendto(s, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, err
 	}
-	found := map[string]bool{}
+	found := map[string]string{}
 	buf := make([]byte, 64<<10)
 	for {
 		n, _, err := unix.Recvfrom(s, buf, 0)
@@ -99,8 +106,8 @@ func socketsListed(s int, file unix.Stat_t) (map[string]bool, error) {
 			case unix.NLMSG_ERROR:
 				return nil, unix.EOPNOTSUPP
 			case diagByFamily:
-				if inode, at, ok := boundFile(rest[unix.NLMSG_HDRLEN:length]); ok && at == fileOf(file) {
-					found["socket:["+strconv.FormatUint(uint64(inode), 10)+"]"] = true
+				if inode, name, at, ok := boundFile(rest[unix.NLMSG_HDRLEN:length]); ok && at == fileOf(file) {
+					found["socket:["+strconv.FormatUint(uint64(inode), 10)+"]"] = name
 				}
 			}
 			rest = rest[min(len(rest), (length+3)&^3):]
@@ -117,24 +124,27 @@ func fileOf(st unix.Stat_t) boundAt {
 	return boundAt{uint32(st.Ino), unix.Major(dev)<<20 | unix.Minor(dev)}
 }
 
-// boundFile reads one entry: the socket's inode number, and the file it is bound to.
-func boundFile(m []byte) (inode uint32, at boundAt, ok bool) {
+// boundFile reads one entry: the socket's inode number, its name, and the file it is bound to.
+func boundFile(m []byte) (inode uint32, name string, at boundAt, ok bool) {
 	if len(m) < diagMessage {
-		return 0, at, false
+		return 0, "", at, false
 	}
 	e := binary.NativeEndian
 	inode = e.Uint32(m[4:])
 	for m = m[diagMessage:]; len(m) >= 4; {
 		length := int(e.Uint16(m))
 		if length < 4 || length > len(m) {
-			return 0, at, false
+			return 0, "", at, false
 		}
-		if e.Uint16(m[2:]) == attributeVFS && length >= 12 {
-			return inode, boundAt{e.Uint32(m[4:]), e.Uint32(m[8:])}, true
+		switch kind := e.Uint16(m[2:]); {
+		case kind == attributeName:
+			name, _, _ = strings.Cut(string(m[4:length]), "\x00")
+		case kind == attributeVFS && length >= 12:
+			at, ok = boundAt{e.Uint32(m[4:]), e.Uint32(m[8:])}, true
 		}
 		m = m[min(len(m), (length+3)&^3):]
 	}
-	return 0, at, false
+	return inode, name, at, ok
 }
 
 // topOf is the process above a thread that the supervisor itself has for a child, 0 where there is none.
@@ -190,14 +200,15 @@ func family(pids ...int) []int {
 }
 
 // holds tells that a process has one of the sockets open.
-func holds(pid int, sockets map[string]bool) bool {
+func holds(pid int, sockets map[string]string) bool {
 	folder := "/proc/" + strconv.Itoa(pid) + "/fd"
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return false
 	}
 	for _, entry := range entries {
-		if link, err := os.Readlink(folder + "/" + entry.Name()); err == nil && sockets[link] {
+		link, err := os.Readlink(folder + "/" + entry.Name())
+		if _, one := sockets[link]; err == nil && one {
 			return true
 		}
 	}

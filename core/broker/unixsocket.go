@@ -81,8 +81,12 @@ func (b *Broker) reachUnix(n seccomp.Notification, op string, raw []byte) (place
 		return refuse(unix.ECONNREFUSED) // the kernel's own answer
 	}
 	q := unixQuestion(op, where)
-	if d := b.decide(q); !d.Allow && !b.ownSocket(n, st) {
-		if !quietSockets[where] {
+	d := b.decide(q)
+	if d.Allow && b.mayMove(where) {
+		q, d = b.decideByName(op, where, st, d)
+	}
+	if !d.Allow && !b.ownSocket(n, st) {
+		if !quietSockets[q.Host] {
 			b.refused(n, q, d)
 		}
 		return refuse(unix.ECONNREFUSED)

@@ -128,6 +128,9 @@ WAYS = [
     come_in("listen_after_a_connection", twin="listen_v4"),
     come_in("steal_by_reuseport", twin="listen_v4"),
     come_in("steal_by_reuseaddr", twin="udp_bind"),
+    come_in("listen_abstract", twin="listen_v4"),
+    come_in("listen_abstract_packets", twin="listen_v4"),
+    come_in("listen_abstract_unnamed", twin="listen_v4"),
     come_in("udp_bind"),
     come_in("udp_bind_v6"),
     come_in("udp_answer_from_a_stranger", twin="udp_bind"),
@@ -143,6 +146,11 @@ WAYS = [
     made("source_route_of_a_connection"),
     made("source_route_of_a_datagram", twin="udp_sendmsg_pktinfo"),
     made("routing_header", twin="connect_v6"),
+    made("device_by_name"),
+    made("device_by_number"),
+    made("device_of_unicast"),
+    made("device_of_unicast_v6", twin="connect_v6"),
+    made("device_of_a_source_v6", twin="connect_v6"),
     # ---- beside the socket calls
     made("every_other_family"),
     made("every_other_protocol"),
@@ -174,6 +182,9 @@ WAYS = [
     out("local_path"),
     out("local_in_an_exposed_folder"),
     out("local_abstract", twin="local_path"),
+    out("local_moved", twin="local_beside_others"),
+    out("local_linked", twin="local_beside_others"),
+    out("local_datagram_moved", twin="local_datagram"),
     out("local_by_root_link", twin="local_path"),
     out("local_without_zero"),
     out("local_datagram"),
@@ -205,4 +216,4 @@ WAYS = [
     out("executed", grants=PROCESSES),
     udp("spawned", grants=PROCESSES),
 ]
-BY_NAME = {way.name: way for way in WAYS}
+BY_NAME = {way.name: way for way in WAYS} | {"local_beside_others": out("local_beside_others")}

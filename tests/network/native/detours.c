@@ -136,3 +136,22 @@ int routing_header(const struct ground *g) {
   close(fd);
   return error;
 }
+
+/* A device of the program's choice: what goes to an address of this machine leaves it by that one. */
+static int choose(int family, int level, int option, const void *value, socklen_t size) {
+  int fd = made(family, SOCK_STREAM, 0);
+  if (fd < 0) return errno;
+  int error = setsockopt(fd, level, option, value, size) < 0 ? errno : 0;
+  close(fd);
+  return error;
+}
+
+int device_by_name(const struct ground *g) { return (void)g, choose(AF_INET, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3); }
+int device_by_number(const struct ground *g) { return (void)g, choose(AF_INET6, SOL_SOCKET, 62 /* SO_BINDTOIFINDEX */, &(int){1}, 4); }
+int device_of_unicast(const struct ground *g) { return (void)g, choose(AF_INET, IPPROTO_IP, 50 /* IP_UNICAST_IF */, &(int){htonl(1)}, 4); }
+int device_of_unicast_v6(const struct ground *g) { return (void)g, choose(AF_INET6, IPPROTO_IPV6, 76 /* IPV6_UNICAST_IF */, &(int){htonl(1)}, 4); }
+int device_of_a_source_v6(const struct ground *g) {
+  struct in6_pktinfo source = {.ipi6_ifindex = 1};
+  (void)g;
+  return choose(AF_INET6, IPPROTO_IPV6, IPV6_PKTINFO, &source, sizeof source);
+}

@@ -299,6 +299,46 @@ int local_path(const struct ground *g) { return local(g->path, 0, g); }
 int local_in_an_exposed_folder(const struct ground *g) { return local(g->exposed, 0, g); }
 int local_abstract(const struct ground *g) { return local(g->abstract, 1, g); }
 
+/* Another socket is put where a rule names one, in a folder that may be written. */
+static int put(const struct ground *g, const char *suffix, int (*with)(const char *, const char *), char *place, size_t size) {
+  char from[200], beside[200];
+  snprintf(from, sizeof from, "%s%s", g->exposed, suffix);
+  snprintf(place, size, "%s", g->exposed);
+  snprintf(strrchr(place, '/'), size - (strrchr(place, '/') - place), "/granted.sock%s", suffix);
+  snprintf(beside, sizeof beside, "%s.beside", place);
+  unlink(beside);
+  if (link(from, beside) < 0) return errno;
+  return with(beside, place) < 0 ? errno : 0;
+}
+
+static int linked(const char *from, const char *to) { return unlink(to) < 0 ? -1 : link(from, to); }
+
+int local_moved(const struct ground *g) {
+  char place[200];
+  int error = put(g, "", rename, place, sizeof place);
+  return error ? error : local(place, 0, g);
+}
+
+int local_linked(const struct ground *g) {
+  char place[200];
+  int error = put(g, "", linked, place, sizeof place);
+  return error ? error : local(place, 0, g);
+}
+
+int local_datagram_moved(const struct ground *g) {
+  struct sockaddr_un a = {.sun_family = AF_UNIX};
+  int error = put(g, ".d", rename, a.sun_path, sizeof a.sun_path);
+  return error ? error : post(made(AF_UNIX, SOCK_DGRAM, 0), &a, sizeof a, 0, g);
+}
+
+/* What a rule names there without any of that. */
+int local_beside_others(const struct ground *g) {
+  char place[200];
+  snprintf(place, sizeof place, "%s", g->path);
+  snprintf(strrchr(place, '/'), sizeof place - (strrchr(place, '/') - place), "/shared/granted.sock");
+  return local(place, 0, g);
+}
+
 int local_by_root_link(const struct ground *g) {
   char path[200];
   snprintf(path, sizeof path, "/proc/self/root%s", g->path);
