@@ -112,6 +112,18 @@ CASES: list[Attack] = [
         kind="link",
     ),
     reads(
+        "a hard link by an empty path",
+        "if call('linkat', opened(SECRET, 0o10000000), '', HERE, WORK + '/e', EMPTY) == -2: absent('root alone may')\n"
+        "content(opened(WORK + '/e'))",
+        kind="link",
+    ),
+    reads(
+        "where another stands",
+        "where = ctypes.create_string_buffer(99)\nn = libc.readlink(f'/proc/{VICTIM}/cwd'.encode(), where, 99)\n"
+        "if n > 0: print('ESCAPED')",
+        kind="metadata",
+    ),
+    reads(
         "its folder moved",
         "call('renameat2', HERE, HIDDEN, HERE, WORK + '/moved', 0)\ncontent(opened(WORK + '/moved/key'))",
         kind="link",
@@ -146,6 +158,22 @@ CASES: list[Attack] = [
     changes(
         "a socket",
         "s = call('socket', 1, 1, 0)\na = struct.pack('H', 1) + os.fsencode(SHOWN) + b'/new\\0'\nlibc.bind(s, a, len(a))",
+    ),
+    changes("emptied by creat", "libc.creat(os.fsencode(PAGE), 0o600)", kind="twin"),
+    # with a rule for the network the supervisor makes the file of a socket
+    *(
+        changes(
+            f"a socket that the supervisor makes, {name}",
+            f"{before}s = call('socket', 1, 1, 0)\na = struct.pack('H', 1) + os.fsencode({path}) + b'/new\\0'\nlibc.bind(s, a, len(a))",
+            kind=kind,
+            grants="\nnet=ALLOW|TCP|127.0.0.1|{open}|OUT",
+        )
+        for name, before, path, kind in [
+            ("by its path", "", "SHOWN", "native"),
+            ("through its root", "", "'/proc/self/root' + os.path.abspath(SHOWN)", "spelling"),
+            ("through a link", "os.symlink(os.path.abspath(SHOWN), WORK + '/s')\n", "WORK + '/s'", "link"),
+            ("through a descriptor", "fd = opened(SHOWN, 0o10000000)\n", "f'/proc/self/fd/{fd}'", "descriptor"),
+        ]
     ),
     # ---- mode, owner, times, attributes
     changes("chmod", "call('fchmodat', HERE, PAGE, 0o606)", kind="metadata"),
@@ -294,6 +322,7 @@ t.join()
             ("the user's disk priority", "call('ioprio_set', 3, os.getuid(), 2 << 13 | 7)", [1]),
             ("a descriptor of another's", "call('pidfd_getfd', call('pidfd_open', VICTIM, 0), 0, 0)", [1]),
             ("what another has in common", "call('kcmp', os.getpid(), VICTIM, 0, 0, 0)", [1]),
+            ("another's network by its descriptor", "call('ioctl', call('pidfd_open', VICTIM, 0), 0xff04, 0)", [1, 22, 25]),
             ("a signal", "call('kill', VICTIM, 0)", []),
             ("a signal for a thread", "call('tgkill', VICTIM, VICTIM, 0)", []),
             ("a signal by a descriptor", "call('pidfd_send_signal', call('pidfd_open', VICTIM, 0), 0, 0, 0)", []),
@@ -338,6 +367,13 @@ done(call('process_vm_readv', VICTIM, local, 1, struct.pack('2Q', where or 4096,
         "memory that is a program",
         MEMORY + "call('execveat', fd, '', argv, (ctypes.c_char_p * 1)(None), EMPTY)",
         "execute",
+        alone=True,
+    ),
+    native(
+        "memory that is a program, by the name of its descriptor",
+        MEMORY + "libc.execv(f'/proc/self/fd/{fd}'.encode(), argv)",
+        "execute",
+        kind="descriptor",
         alone=True,
     ),
     native(
