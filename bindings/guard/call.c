@@ -272,11 +272,15 @@ int psb_eval_check(const char *kind, PyObject *args) {
         return 0; /* code that is compiled runs where `exec` lets it, or where bindings/guard/eval_code.c has looked at it */
     mp_writer w = {0};
     if (psb.learn) {
-        char site[512];
-        size_t n = psb_site(site, sizeof site);
-        if (psb_seen('v', site, n))
+        char told[528]; /* the kind, a colon, the site: a line may do several of them */
+        size_t head = strlen(kind) + 1;
+        memcpy(told, kind, head);
+        told[head - 1] = ':';
+        char *site = told + head;
+        size_t n = psb_site(site, 512);
+        if (psb_seen('v', told, head + n))
             return 0;
-        psb_remember('v', site, n);
+        psb_remember('v', told, head + n);
         psb_question(&w, "learn", 4, false);
         mp_str(&w, "eval", 4);
         mp_str(&w, kind, strlen(kind));
