@@ -79,8 +79,9 @@ var stdlibModules = sync.OnceValue(func() map[string]bool {
 })
 
 // moduleName is what a rule may name. Python's identifiers know more letters, and a profile may hold them; learning
-// asks for a person there, since such names are made to be mistaken for others.
-var moduleName = lazy(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+// asks for a person there, since such names are made to be mistaken for others. A name that begins with a digit is no
+// identifier, and there are such modules: what mypyc compiles shares one that is named by a hash.
+var moduleName = lazy(`^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*$`)
 
 // imports learns top-level names, in three groups: dangerous, standard library, and what was installed or is the
 // program's own, with its distribution and version.
