@@ -133,3 +133,36 @@ def test_what_the_interpreter_reads_of_the_environment(place: Place) -> None:
     enforced = place.run("-c", code)
     assert (enforced.returncode, enforced.stdout) == (0, bare.stdout), enforced.stderr
     assert "nothing new was learned" in place.run("--learn", "-c", code).stderr
+
+
+ENFORCED = {
+    "kinds of strings on one line": "eval('1'); exec('x = 2'); print(eval(compile('x', 'f', 'eval')))",
+    "a terminal of its own": """
+        import os, pty
+        process, terminal = pty.fork()
+        if not process:
+            os.execvp('echo', ['echo', 'hi'])
+        print(os.read(terminal, 10))
+        os.waitpid(process, 0)
+        """,
+    "a folder in a folder that is never exposed": """
+        import pathlib
+        path = pathlib.Path.home() / '.config' / 'app'
+        path.mkdir(parents=True, exist_ok=True)
+        (path / 'a').write_text('a')
+        print((path / 'a').read_text())
+        """,
+}
+
+
+@pytest.mark.parametrize("name", ENFORCED)
+def test_the_same_output_under_what_was_learned(place: Place, name: str) -> None:
+    place.environment["OS_SANDBOX"] = "landlock"
+    place.file("program.py", ENFORCED[name])
+    bare = place.bare("program.py")
+    assert bare.returncode == 0, bare.stderr
+    learned = place.run("--learn", "program.py")
+    assert learned.stdout == bare.stdout, learned.stderr
+    enforced = place.run("program.py")
+    assert (enforced.returncode, enforced.stdout) == (0, bare.stdout), enforced.stderr
+    assert "nothing new was learned" in place.run("--learn", "program.py").stderr

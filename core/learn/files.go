@@ -53,6 +53,9 @@ func (g *generaliser) files(entries []entry) []Learned {
 			run = append(run, g.programs(e)...)
 		case wanted:
 			place(folders, e)
+			if e.Subject == terminalMaker {
+				place(folders, terminal(e))
+			}
 		}
 	}
 	chosen := run
@@ -62,6 +65,7 @@ func (g *generaliser) files(entries []entry) []Learned {
 		out = append(out, comments...)
 	}
 	made := madeFolders(entries)
+	chosen = slices.DeleteFunc(chosen, func(n *need) bool { return made[n.path] && n.file && p.wholesale(n.path) }) // what is made in it stands by itself
 	for _, n := range chosen {
 		if made[n.path] {
 			if n.file {
@@ -355,6 +359,8 @@ func (g *generaliser) expose(p places, n *need) Learned {
 		risk, n.notes = High, append(n.notes, "lies in a folder of secrets")
 	case n.file && !n.beside:
 		risk = max(risk, Medium)
+	case n.path == terminals:
+		risk, n.notes = High, append(n.notes, "terminals, of other programs too")
 	case n.path == sharedMemory:
 		n.notes = append(n.notes, "shared memory and semaphores, of other programs too")
 	}
@@ -373,6 +379,18 @@ func (g *generaliser) expose(p places, n *need) Learned {
 		}
 	}
 	return learned
+}
+
+// A terminal is made by opening one file, and given out by a call that names none, with another number each time.
+const (
+	terminalMaker = "/dev/ptmx"
+	terminals     = "/dev/pts"
+)
+
+// terminal is the need for what opening the maker gives.
+func terminal(e entry) entry {
+	e.Subject, e.Op, e.Write = terminals, "open", true
+	return e
 }
 
 // sharedMemory is where shm_open and sem_open make their names.

@@ -38,3 +38,30 @@ func TestFilesBesideTheProfileAreNamedOneByOne(t *testing.T) {
 	rules, _ = lines(p.learn(p.options(), see...))
 	assert.Equal(t, []string{"expose-ro=./"}, rules)
 }
+
+func TestAFolderThatIsNeverExposedIsNotForHavingBeenMade(t *testing.T) {
+	p := newProject(t)
+	config := p.home + "/.config"
+	path := p.file(config + "/app/settings")
+	rules, _ := lines(p.learn(p.options(), did("mkdir", config, true), did("mkdir", config+"/app", true), wrote(path)))
+	assert.Equal(t, []string{"expose-rw=~/.config/app/"}, rules)
+}
+
+func TestTerminalsAreGivenByAnotherName(t *testing.T) {
+	p := newProject(t)
+	for _, l := range p.learn(p.options(), native(did("open", "/dev/ptmx", true))).Lines {
+		if l.Line == "expose-rw=/dev/pts" {
+			assert.Equal(t, High, l.Risk)
+			return
+		}
+	}
+	assert.Fail(t, "no rule for what the maker of terminals gives")
+}
+
+func TestModulesThatAreNoIdentifiers(t *testing.T) {
+	p := newProject(t)
+	imported := func(name string) Observation { return Observation{Family: FamilyImport, Op: "import", Subject: name} }
+	rules, notes := lines(p.learn(p.options(), imported("81d243bd2c585b0f4821__mypyc"), imported("раypal")))
+	assert.Equal(t, []string{"python-import=81d243bd2c585b0f4821__mypyc"}, rules)
+	assert.Len(t, notes, 1)
+}
