@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from complete_mode import Place
 
 RULES = "python-import=*\nexpose-ro=.\nignore=.env\nignore-best-effort=true\nnet=ALLOW|TCP|127.0.0.1|9|OUT\nos-sandbox=auto\n"
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 
 
 def examine(place: Place, *before: str | Path) -> tuple[str, str]:
@@ -56,10 +61,23 @@ def test_of_a_user(unprivileged: Place) -> None:
     agree(*examine(unprivileged))
 
 
-def test_of_a_container(place: Place, contained: Path) -> None:
-    report, log = examine(place, contained, "-docker", "-drop", "--")
+@pytest.mark.parametrize("flags", ["-docker -drop", pytest.param("-docker -drop -read-only", marks=needs_root)])
+def test_of_a_container(place: Place, contained: Path, flags: str) -> None:
+    report, log = examine(place, contained, *flags.split(), "--")
     agree(report, log)
     assert "no   namespaces" in report, "Docker's profile permits none without CAP_SYS_ADMIN"
+
+
+def test_where_namespaces_alone_are_refused(place: Place, contained: Path) -> None:
+    """As on a machine whose administrator has switched them off for users; all else is there."""
+    off = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
+    before = ["unshare", "--user", "--map-root-user", "sh", "-c", off, "sh"]
+    if not shutil.which("unshare") or subprocess.run([*before, "true"], capture_output=True).returncode:
+        pytest.skip("no user namespace can be made here in which there are no more")
+    report, log = examine(place, *before, contained, "-drop", "--")
+    agree(report, log)
+    assert "no   namespaces" in report and "yes  pidfd_getfd" in report, report
+    assert "walled cannot be had: no namespaces can be made here" in report
 
 
 @pytest.mark.parametrize("choice", ["walled", "unwalled"])

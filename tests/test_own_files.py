@@ -103,15 +103,24 @@ OWNERS = "import os; print(os.stat('/').st_uid, os.stat('page').st_uid == os.get
 
 
 @pytest.mark.unprivileged
-def test_others_are_nobody_to_a_user_with_files_of_its_own(unprivileged: Place, namespaces: None) -> None:
-    """A user namespace knows one user. A start that needs none of it makes none."""
+@pytest.mark.parametrize(
+    ("rules", "network", "owner"),
+    [
+        ("ignore=.env\n", "", 65534),
+        ("", "", 0),
+        ("net=ALLOW|TCP|127.0.0.1|9|OUT\n", "", 0),
+        ("net=ALLOW|TCP|127.0.0.1|9|OUT\n", "walled", 65534),
+    ],
+)
+def test_who_owns_files(unprivileged: Place, namespaces: None, rules: str, network: str, owner: int) -> None:
+    """A user namespace knows one user, and others are nobody there. None is made without need."""
     unprivileged.provider = "landlock"
+    unprivileged.environment["PYSANDBOXES_NETWORK"] = network
     unprivileged.file(".env", "s3cret")
     os.chown(unprivileged.file("page", "page"), unprivileged.user or -1, -1)
-    for rules, owner in {"expose-ro=.\nignore=.env\n": 65534, "expose-ro=.\n": 0}.items():
-        unprivileged.profile(rules + "python-import=*\n")
-        done = unprivileged.run("-c", OWNERS)
-        assert done.stdout == f"{owner} True page\n", done.stderr
+    unprivileged.profile(f"expose-ro=.\n{rules}python-import=*\n")
+    done = unprivileged.run("-c", OWNERS)
+    assert done.stdout == f"{owner} True page\n", done.stderr
 
 
 def test_bare_native_code_does_it_all(place: Place) -> None:
