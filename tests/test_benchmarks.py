@@ -92,6 +92,14 @@ def test_network(tmp_path: Path) -> None:
     assert measures["native connect+close, walled"]["goal"] == 4
 
 
+def test_evaluating(tmp_path: Path) -> None:
+    measures = measured(tmp_path, "evaluating")
+    assert measures["first, a line"]["goal"] == 10 and measures["repeated, 20 lines"]["goal"] == 1
+    for case in ("loop", "calls of its functions", "calls of builtins", "calls of methods", "comprehension"):
+        assert measures[case]["goal"] == 1.5 and set(measures[case]["sides"]) == {"guarded_eval", "eval"}
+    assert all(measure["goal"] is None for name, measure in measures.items() if name.endswith(("eval", "Python", "agents")))
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [(["elsewhere"], "no group elsewhere; there are starting, calling"), (["--rounds", "0"], "--rounds: at least 1")],

@@ -18,7 +18,7 @@ from measure import Result
 from place import COMMAND, HERE, Place, machine
 
 #: The groups, in the order they run (calling before asyncio is loaded); each is a module with run(place) that yields results.
-GROUPS = ("starting", "calling", "large", "awaiting", "inside", "network", "memory")
+GROUPS = ("starting", "calling", "large", "awaiting", "inside", "network", "memory", "evaluating")
 ROUNDS = 20
 
 

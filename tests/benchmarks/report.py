@@ -40,13 +40,13 @@ def header() -> str:
 
 
 def columns(name: str, ours: str, peer: str, value: str, spread: str, goal: str, verdict: str) -> str:
-    return f"{name:32} {ours:>19} {peer:>19} {value:>9} {spread:>19} {goal:>8}  {verdict}"
+    return f"{name:40} {ours:>19} {peer:>19} {value:>9} {spread:>19} {goal:>8}  {verdict}"
 
 
 def row(result: Result) -> str:
     measure = result.measure
     if result.value is None or result.low is None or result.high is None:
-        return f"{measure.name:32} {result.verdict}: {result.note}"
+        return f"{measure.name:40} {result.verdict}: {result.note}"
     ours = side(result.sides.get(measure.ours), measure.unit)
     peer = side(result.sides.get(measure.peer), measure.unit)
     spread = f"{figure(result, result.low)} – {figure(result, result.high)}"
