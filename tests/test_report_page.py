@@ -129,7 +129,7 @@ def test_a_former_version_is_compared_with(here: Path, capsys: pytest.CaptureFix
 
 
 def test_a_profile_that_would_not_start_says_so(here: Path) -> None:
-    Path(".py-sandboxes").write_text("expose-rw=.\n")
+    Path(".py-sandboxes").write_text("os-sandbox=qemu\n")
     page = made()
     assert "It would not start:" in page.text
     assert [span["class"] for span in page.having("span")].count("error") == 1

@@ -278,6 +278,14 @@ static size_t identify(PyObject *sock, bound_socket *b, long *port) {
     return sizeof *b;
 }
 
+/* The port that the system chose is learned: where the program asks for it by its number later, that is no number to write down. */
+static void learn_chosen(PyObject *sock) {
+    bound_socket b;
+    long port;
+    if (identify(sock, &b, &port) && port)
+        check(&(endpoint){.op = "chosen", .proto = protocol((socket_head *)sock), .host = "", .port = port});
+}
+
 /* A bind() was allowed and has succeeded. A thread may have put another socket in the place of the one that was bound: one with
  * another port than the allowed one is not remembered. */
 void psb_net_bound(PyObject *sock, PyObject *address) {
@@ -287,6 +295,8 @@ void psb_net_bound(PyObject *sock, PyObject *address) {
                             : -1;
     if (wanted == -1)
         PyErr_Clear();
+    if (psb.learn && wanted == 0)
+        learn_chosen(sock);
     size_t n = psb.enforce && wanted >= 0 ? identify(sock, &b, &port) : 0;
     if (n && b.cookie && port && (wanted == 0 || port == wanted))
         psb_remember('B', (const char *)&b, n);

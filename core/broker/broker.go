@@ -275,6 +275,9 @@ func (b *Broker) take(n seccomp.Notification) outcome {
 	case unix.SYS_RECVFROM, unix.SYS_RECVMSG:
 		return b.receive(n)
 	}
+	if _, ok := scheduled[n.NR]; ok {
+		return b.itself(n)
+	}
 	if metadata.Knows(n.NR) {
 		b.change(n)
 		return elsewhere

@@ -30,6 +30,7 @@ type need struct {
 	listed bool
 	names  bool // names were made or removed in it
 	made   bool // a folder that the program made itself
+	looked bool // a folder that was merely looked at
 	beside bool // a file beside the profile, whose folder holds the whole project, or of the process itself
 	files  map[string]*need
 	risk   Risk
@@ -75,8 +76,11 @@ func (g *generaliser) files(entries []entry) []Learned {
 			n.notes = append(n.notes, "the program makes this folder; with the slash it is there from the start")
 		}
 	}
-	chosen = subsume(merge(p, subsume(chosen)))
-	for _, n := range chosen {
+	looked := slices.DeleteFunc(slices.Clone(chosen), func(n *need) bool { return !n.looked })
+	chosen = subsume(slices.DeleteFunc(chosen, func(n *need) bool { return n.looked }))
+	seen, comments := lookedAt(p, looked, chosen)
+	out = append(out, comments...)
+	for _, n := range subsume(append(merge(p, chosen), seen...)) {
 		out = append(out, g.expose(p, n))
 	}
 	return byRisk(out)
@@ -209,6 +213,12 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 		n.risk = High
 		n.notes = append(n.notes, "also opens "+strings.Join(risky, ", "))
 	}
+	if n.looked = len(n.files) == 0 && !n.listed && !n.names && !n.write; n.looked {
+		if n.path == p.profile {
+			return nil, nil // the whole project
+		}
+		return []*need{n}, nil
+	}
 	if beside := n.path == p.profile && reason == "" && !n.listed && !n.names && len(n.files) > 0; beside && len(n.files) <= maxBeside {
 		var out []*need
 		for _, path := range slices.Sorted(maps.Keys(n.files)) {
@@ -219,10 +229,6 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 		return out, nil
 	}
 	if reason == "" {
-		if len(n.files) == 0 && !n.listed && !n.write {
-			// the folder itself was looked at, nothing in it: a rule for something in it answers that as well
-			return nil, nil
-		}
 		return []*need{n}, nil
 	}
 	var out []*need
@@ -250,6 +256,24 @@ func (g *generaliser) choose(p places, n *need, touched func(string) bool) ([]*n
 		return out, []Learned{leftOut(FamilyFile, n.entry, what+n.path+": "+reason)}
 	}
 	return out, nil
+}
+
+// lookedAt says what of the folders that were merely looked at needs a rule: a sandbox sees a folder where something in it is exposed.
+func lookedAt(p places, looked, chosen []*need) (needs []*need, comments []Learned) {
+	for _, n := range slices.Backward(looked) { // sorted: what lies beneath comes first
+		answered := func(by *need) bool { return holds(n.path, by.path) }
+		switch {
+		case slices.ContainsFunc(chosen, answered) || slices.ContainsFunc(needs, answered):
+		case p.wholesale(n.path) || secretPath(n.path+"/") || len(unobservedRisk(n.path, func(string) bool { return false })) > 0:
+			comments = append(comments, leftOut(FamilyFile, n.entry, "looking at "+n.path+", in which nothing was used: the rule for it would open what it holds"))
+		default:
+			if len(entriesOf(n.path)) > 0 {
+				n.notes, n.risk = append(n.notes, "the folder itself was looked at; the rule opens what it holds"), Medium
+			}
+			needs = append(needs, n)
+		}
+	}
+	return needs, comments
 }
 
 // vanished tells that something which was written in a folder is not there any more.

@@ -184,8 +184,20 @@ func TestFilesLearnTheFolderThatWasSeen(t *testing.T) {
 			return []Observation{read(p.file(p.dir + "/d/x")), read(p.file(p.dir + "/d/a/1")), wrote(p.file(p.dir + "/d/w/1"))}
 		}, []string{"expose-rw=./d/w", "expose-ro=./d"}, nil},
 		"what is not there": {func(p *project) []Observation {
-			return []Observation{read(p.dir + "/no/such"), did("os.stat", p.home, false), did("os.stat", p.dir, false)}
+			return []Observation{read(p.dir + "/no/such"), did("os.stat", p.dir, false)}
 		}, nil, nil},
+		"folders that are looked at": {func(p *project) []Observation {
+			os.MkdirAll(p.outside+"/empty", 0o700)
+			p.file(p.outside + "/full/x")
+			return []Observation{did("os.stat", p.outside+"/empty", false), did("os.stat", p.outside+"/full", false), did("os.stat", p.outside, false)}
+		}, []string{"expose-ro=OUTSIDE/full", "expose-ro=OUTSIDE/empty"}, nil},
+		"a folder above one that is used": {func(p *project) []Observation {
+			return []Observation{read(p.file(p.outside + "/full/x")), did("os.stat", p.outside, false)}
+		}, []string{"expose-ro=OUTSIDE/full"}, nil},
+		"folders that no look opens": {func(p *project) []Observation {
+			p.file(p.outside + "/full/.env")
+			return []Observation{did("os.stat", p.home, false), did("os.stat", p.outside+"/full", false)}
+		}, nil, []string{"looking at", "looking at"}},
 		"compiled modules": {func(p *project) []Observation {
 			return []Observation{read(p.file(p.dir + "/lib/__pycache__/m.pyc")), wrote(p.file(p.dir + "/lib/__pycache__/n.pyc"))}
 		}, []string{"expose-ro=./lib"}, nil},
@@ -274,8 +286,12 @@ func TestNetLearnsNamesPortsAndDirections(t *testing.T) {
 		"looked up only":     {[]Observation{look("api.test", 0)}, nil, []string{"nothing connected"}},
 		"udp, ipv6":          {[]Observation{connect("udp", "::1", 53)}, []string{"net=ALLOW|UDP|::1|53|OUT"}, nil},
 		"server":             {[]Observation{serve("bind", "0.0.0.0", 8080), serve("listen", "0.0.0.0", 8080)}, []string{"net=ALLOW|TCP|0.0.0.0|8080|IN"}, nil},
-		"own port, reached":  {[]Observation{serve("bind", "127.0.0.1", 0), connect("tcp", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 50001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|OUT"}, nil},
-		"server by a name":   {[]Observation{serve("bind", "LocalHost", 0), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|32768-60999|OUT", "net=ALLOW|TCP|localhost|0|IN"}, nil},
+		"own port, reached":  {[]Observation{serve("bind", "127.0.0.1", 0), serve("chosen", "", 40001), connect("tcp", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 50001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|OUT", "net=ALLOW|TCP|127.0.0.1|50001|OUT"}, nil},
+		"own port, again":    {[]Observation{serve("bind", "127.0.0.1", 0), serve("chosen", "", 40001), serve("bind", "127.0.0.1", 40001), serve("listen", "127.0.0.1", 40001), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|IN", "net=ALLOW|TCP|127.0.0.1|32768-60999|OUT"}, nil},
+		"own port elsewhere": {[]Observation{serve("bind", "", 0), serve("chosen", "", 40001), connect("tcp", "192.0.2.1", 40001)}, []string{"net=ALLOW|TCP|0.0.0.0|0|IN", "net=ALLOW|TCP|192.0.2.1|40001|OUT"}, nil},
+		"own port below":     {[]Observation{serve("bind", "127.0.0.1", 0), serve("chosen", "", 20001), serve("bind", "127.0.0.1", 20001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|20001|IN"}, nil},
+		"a port of others":   {[]Observation{serve("bind", "127.0.0.1", 0), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|0|IN", "net=ALLOW|TCP|127.0.0.1|40001|OUT"}, nil},
+		"server by a name":   {[]Observation{serve("bind", "LocalHost", 0), serve("chosen", "", 40001), connect("tcp", "127.0.0.1", 40001)}, []string{"net=ALLOW|TCP|127.0.0.1|32768-60999|OUT", "net=ALLOW|TCP|localhost|0|IN"}, nil},
 		"server everywhere":  {[]Observation{serve("bind", "", 8080)}, []string{"net=ALLOW|TCP|0.0.0.0|8080|IN"}, nil},
 		"connect by a name":  {[]Observation{look("db.test", 5432), connect("tcp", "db.test", 5432)}, []string{"net=ALLOW|TCP|db.test|5432|OUT"}, nil},
 		"no name at all":     {[]Observation{connect("tcp", "a b\n", 80)}, nil, []string{"neither an address nor a name"}},

@@ -20,7 +20,7 @@ var hostName = lazy(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_-]{0,62}$`)
 var protocols = map[string]string{"tcp": "TCP", "udp": "UDP", "icmp": "ICMP"}
 
 // inward are the operations that wait for others.
-var inward = map[string]bool{"bind": true, "listen": true, "accept": true}
+var inward = map[string]bool{"bind": true, "listen": true, "accept": true, opChosen: true}
 
 // notPublic grades addresses that lead past the internet, the most telling first.
 var notPublic = []struct {
@@ -70,9 +70,9 @@ func (g *generaliser) net(entries []entry) []Learned {
 		e.Host = host
 		open = append(open, e)
 	}
-	open = withoutReverse(open)
-	names := g.lookUp(open)
 	own := ownPorts(open)
+	open = slices.DeleteFunc(withoutReverse(open), func(e entry) bool { return e.Op == opChosen })
+	names := g.lookUp(open)
 	var folded []entry
 	ends := map[string]endpoint{}
 	for _, e := range open {
@@ -157,7 +157,7 @@ func ownSockets(entries []entry) map[string]bool {
 }
 
 // endpointOf says what to write for an observation of a host, or why nothing can be.
-func endpointOf(e entry, host string, own map[ownPort]bool) (endpoint, string) {
+func endpointOf(e entry, host string, own map[ownPort]ownership) (endpoint, string) {
 	proto, ok := protocols[e.Proto]
 	if e.Op == "resolve" {
 		proto, ok = "TCP", true // a look-up has no protocol; names are looked up for it nearly always
@@ -176,9 +176,9 @@ func endpointOf(e entry, host string, own map[ownPort]bool) (endpoint, string) {
 		return endpoint{}, e.Op + " to " + e.Host + " with port " + strconv.Itoa(e.Port)
 	case e.Op == "resolve" && e.Port == 0:
 		return endpoint{}, e.Host + " was looked up, but nothing connected to it: write net=ALLOW|TCP|HOST|PORT|OUT with the port it is for"
-	case end.direction == "IN" && own[ownPort{e.Proto, e.Port}]:
+	case end.direction == "IN" && own[ownPort{e.Proto, e.Port}] == keptPort:
 		end.ports = "0"
-	case own[ownPort{e.Proto, e.Port}] && loopback(e.Host):
+	case own[ownPort{e.Proto, e.Port}] != othersPort && loopback(e.Host):
 		end.ports = strconv.Itoa(localPortLow) + "-" + strconv.Itoa(localPortHigh)
 	}
 	end.host = host
@@ -194,10 +194,22 @@ type ownPort struct {
 	port  int
 }
 
-// ownPorts are the ports that the kernel chose for this program, as far as that shows: it had asked for port 0, and then
-// listened on one of those that nobody asks for, or reached for one on this machine. They differ with every run.
-func ownPorts(entries []entry) map[ownPort]bool {
-	asked, bound, own := map[string]bool{}, map[ownPort]bool{}, map[ownPort]bool{}
+// ownership says whose a port is.
+type ownership int
+
+const (
+	othersPort ownership = iota
+	keptPort             // the socket that the kernel chose it for has it still
+	againPort            // bound anew by its number, as programs do that look for a free port first
+)
+
+// opChosen tells of the port that the kernel chose at a bind to port 0. It is no operation of its own.
+const opChosen = "chosen"
+
+// ownPorts are the ports that the kernel chose for this program: as Python tells, else those that a socket of native code listened on
+// without having asked for them. They differ with every run.
+func ownPorts(entries []entry) map[ownPort]ownership {
+	asked, bound, own := map[string]bool{}, map[ownPort]bool{}, map[ownPort]ownership{}
 	for _, e := range entries {
 		if e.Op == "bind" {
 			asked[e.Proto] = asked[e.Proto] || e.Port == 0
@@ -206,9 +218,13 @@ func ownPorts(entries []entry) map[ownPort]bool {
 	}
 	for _, e := range entries {
 		p := ownPort{e.Proto, e.Port}
-		chosen := localPortLow <= e.Port && e.Port <= localPortHigh
-		if asked[e.Proto] && chosen && !bound[p] && (e.Op == "listen" || e.Op != "resolve" && loopback(e.Host)) {
-			own[p] = true
+		told := e.Op == opChosen || e.Op == "listen" && asked[e.Proto] && !bound[p]
+		switch {
+		case !told || e.Port < localPortLow || e.Port > localPortHigh:
+		case bound[p]:
+			own[p] = againPort
+		default:
+			own[p] = keptPort
 		}
 	}
 	return own

@@ -82,7 +82,8 @@ func (p *Policy) adviseName(d *Decision, path, op string) {
 
 // adviseTemporary mends the advice for a program that found no folder for temporary files; path is the first that it tried.
 func (p *Policy) adviseTemporary(d *Decision, path string) {
-	if !p.holdsProfile(path) {
+	held := p.heldIn(path)
+	if held == "" {
 		d.Note = "It is where temporary files go: a folder of the program's own, named by TMPDIR, gives away less."
 		return
 	}
@@ -92,7 +93,7 @@ func (p *Policy) adviseTemporary(d *Decision, path string) {
 	}
 	own := filepath.Join(base, "tmp")
 	if text, ok := p.spell(own + "/"); ok {
-		d.Note = "It holds the profile, so it cannot be exposed for writing. Let temporary files go to a folder of the program's own."
+		d.Note = "It holds " + held + ", so it cannot be exposed for writing. Let temporary files go to a folder of the program's own."
 		d.Add, d.Also = []string{"expose-rw=" + text}, []string{"env=TMPDIR=" + own}
 	}
 }
@@ -128,12 +129,19 @@ func (p *Policy) adviseProcess(d *Decision, rest, key string) {
 	}
 }
 
-// holdsProfile tells that a folder could not be exposed for writing: a profile lies in it or beneath it.
-func (p *Policy) holdsProfile(folder string) bool {
+// holdsProfile tells that a folder could not be exposed for writing: a profile lies in it or beneath it, or what else no sandbox may write.
+func (p *Policy) holdsProfile(folder string) bool { return p.heldIn(folder) != "" }
+
+// heldIn names that, "" where there is nothing.
+func (p *Policy) heldIn(folder string) string {
 	for _, g := range p.files.guarded {
-		if beneath(g.path, folder) {
-			return true
+		switch {
+		case !beneath(g.path, folder):
+		case g.what == "":
+			return "the profile"
+		default:
+			return g.path + ", " + g.what
 		}
 	}
-	return false
+	return ""
 }

@@ -56,7 +56,7 @@ type Question struct {
 
 	Names []string // call: outermost function first; hidden: names in the folder Path, any byte but NUL
 
-	NetOp string // net: connect, bind, listen, sendto, resolve, reverse, socket (one of a kind that no rule can name)
+	NetOp string // net: connect, bind, listen, sendto, resolve, reverse, socket (one of a kind that no rule can name), chosen (learn alone: the port that the system gave at a bind to 0)
 	Proto string // net: tcp, udp, icmp, raw, unix
 	Host  string // net: an address, or a name for resolve
 	Port  int    // net
@@ -91,7 +91,7 @@ var subjects = map[Op]subject{
 		func(w *writer, q *Question) { w.strs(q.Names).str(q.Event) }},
 	OpNet: {4,
 		func(r *reader, q *Question) {
-			q.NetOp = r.oneOf("network operation", "connect", "bind", "listen", "sendto", "resolve", "reverse", "socket")
+			q.NetOp = r.oneOf("network operation", "connect", "bind", "listen", "sendto", "resolve", "reverse", "socket", "chosen")
 			q.Proto = r.oneOf("protocol", "tcp", "udp", "icmp", "raw", "unix")
 			q.Host, q.Port = r.bytes("host", maxName), int(r.uint("port", math.MaxUint16))
 		},

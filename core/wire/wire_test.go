@@ -20,6 +20,7 @@ var questions = []Question{
 	{Seq: 4, Op: OpCall, Names: []string{"subprocess.run", "_posixsubprocess.fork_exec"}, Event: "subprocess.Popen"},
 	{Seq: 5, Op: OpNet, NetOp: "connect", Proto: "tcp", Host: "::1", Port: 65535},
 	{Seq: 5, Op: OpNet, NetOp: "reverse", Proto: "udp", Host: "192.0.2.1"},
+	{Seq: 6, Op: OpLearn, Family: OpNet, NetOp: "chosen", Proto: "tcp", Host: "", Port: 40001},
 	{Seq: 5, Op: OpNet, NetOp: "socket", Proto: "raw", Port: 29},
 	{Seq: 6, Op: OpEval, Kind: "compile"},
 	{Seq: 7, Op: OpRemove, Path: "/w\xff", Event: "rmdir"},

@@ -28,12 +28,12 @@ func rules(n Needs) []Rule {
 			{[]Match{is(0, 0x20000)}, Allow}, // UNAME26
 			{[]Match{is(0, 0x20008)}, Allow},
 		}, Verdict: refuse},
-		{Call: Call{unix.SYS_PRLIMIT64, "prlimit64"}, Why: "limits of the caller only; that of core files stays", Tests: append(coreTests(n), selfTests(0, n)...), Verdict: refuse},
+		{Call: Call{unix.SYS_PRLIMIT64, "prlimit64"}, Why: "limits of the caller only; that of core files stays", Tests: append(coreTests(n), selfTests(0, n)...), Verdict: Notify},
 		{Call: Call{unix.SYS_SETRLIMIT, "setrlimit"}, Why: "the same", Tests: []Test{{[]Match{is(0, unix.RLIMIT_CORE)}, done}}, Verdict: Allow},
-		{Call: Call{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
-		{Call: Call{unix.SYS_SCHED_SETSCHEDULER, "sched_setscheduler"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
-		{Call: Call{unix.SYS_SCHED_SETPARAM, "sched_setparam"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
-		{Call: Call{unix.SYS_SCHED_SETATTR, "sched_setattr"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: refuse},
+		{Call: Call{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: Notify},
+		{Call: Call{unix.SYS_SCHED_SETSCHEDULER, "sched_setscheduler"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: Notify},
+		{Call: Call{unix.SYS_SCHED_SETPARAM, "sched_setparam"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: Notify},
+		{Call: Call{unix.SYS_SCHED_SETATTR, "sched_setattr"}, Why: "the caller only", Tests: selfTests(0, n), Verdict: Notify},
 		{Call: Call{unix.SYS_SETPRIORITY, "setpriority"}, Why: "the caller only (PRIO_PROCESS)", Tests: ownPriorityTests(0, n), Verdict: refuse},
 		{Call: Call{unix.SYS_IOPRIO_SET, "ioprio_set"}, Why: "the caller only (IOPRIO_WHO_PROCESS)", Tests: ownPriorityTests(1, n), Verdict: refuse},
 	}
@@ -73,7 +73,8 @@ func execRules(n Needs) []Rule {
 	}
 }
 
-// selfTests allow a process argument that is the caller.
+// selfTests allow a process argument that is the program's first process, or 0, the caller. Whether another number is the
+// caller's own only the supervisor knows.
 func selfTests(arg int, n Needs) []Test {
 	return []Test{
 		{[]Match{is(arg, 0)}, Allow},
@@ -81,11 +82,12 @@ func selfTests(arg int, n Needs) []Test {
 	}
 }
 
-// ownPriorityTests allow (which, who) where which is the process kind and who is the caller.
+// ownPriorityTests are the same for (which, who), where which is the process kind.
 func ownPriorityTests(process uint32, n Needs) []Test {
 	return []Test{
 		{[]Match{is(0, process), is(1, 0)}, Allow},
 		{[]Match{is(0, process), is(1, n.Self)}, Allow},
+		{[]Match{is(0, process)}, Notify},
 	}
 }
 

@@ -160,10 +160,10 @@ func TestVerdicts(t *testing.T) {
 		{"the limit of core files", strict, unix.SYS_PRLIMIT64, []uint32{0, unix.RLIMIT_CORE, 0, 4096}, Allow},
 		{"a new one", strict, unix.SYS_PRLIMIT64, []uint32{me, unix.RLIMIT_CORE, 4096, 0}, done},
 		{"a new one for the old one", strict, unix.SYS_PRLIMIT64, []uint32{0, unix.RLIMIT_CORE, 4096, 4096}, refuse},
-		{"another's of core files", strict, unix.SYS_PRLIMIT64, []uint32{1, unix.RLIMIT_CORE, 4096, 0}, refuse},
+		{"another's of core files", strict, unix.SYS_PRLIMIT64, []uint32{1, unix.RLIMIT_CORE, 4096, 0}, Notify},
 		{"a new one by the older call", strict, unix.SYS_SETRLIMIT, []uint32{unix.RLIMIT_CORE, 4096}, done},
 		{"another limit by the older call", strict, unix.SYS_SETRLIMIT, []uint32{unix.RLIMIT_NOFILE, 4096}, Allow},
-		{"another's limits", open, unix.SYS_PRLIMIT64, []uint32{1}, refuse},
+		{"another's limits", open, unix.SYS_PRLIMIT64, []uint32{1}, Notify},
 		{"own priority", strict, unix.SYS_SETPRIORITY, []uint32{unix.PRIO_PROCESS, 0}, Allow},
 		{"the user's priority", open, unix.SYS_SETPRIORITY, []uint32{unix.PRIO_USER, 0}, refuse},
 		{"disarm the death signal", strict, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG}, refuse},
@@ -247,9 +247,8 @@ func TestWhoNeedsAListener(t *testing.T) {
 		n    Needs
 		want bool
 	}{
-		{Needs{}, true},           // exec
-		{Needs{Exec: true}, true}, // local datagram sockets, to say why there are none
-		{Needs{Exec: true, UnixDatagram: true}, false},
+		{Needs{}, true},
+		{Needs{Exec: true, Fork: true, UnixDatagram: true}, true}, // threads that name themselves
 		{Needs{Exec: true, Metadata: true}, true},
 	} {
 		assert.Equal(t, c.want, Notifies(c.n), "%+v", c.n)

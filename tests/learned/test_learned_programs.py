@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import json
 import shutil
+import subprocess
 import sys
+import tarfile
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +65,9 @@ TABLE = [
     Program("openpyxl_sheet"),
     Program("pools"),
     Program("suite", arguments=("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:pysandboxes", "suite.py")),
-    Program("notebook", arguments=("-m", "nbconvert", "--to", "markdown", "--stdout", "notebook.ipynb")),
+    Program("package", arguments=("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:pysandboxes", "package")),
+    Program("notebook", arguments=("-m", "nbconvert", "--to", "markdown", "--stdout", "--execute", "notebook.ipynb")),
+    Program("zmq_pair", native=("net=ALLOW|TCP|127.0.0.1|",)),
     Program("mcp_server", stdin=MCP),
 ]
 
@@ -72,9 +78,9 @@ NOTEBOOK = {
             "cell_type": "code",
             "id": "b",
             "metadata": {},
-            "execution_count": 1,
-            "source": ["1 + 1"],
-            "outputs": [{"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {"text/plain": ["2"]}}],
+            "execution_count": None,
+            "source": ["print(open('data/note.txt').read())\n", "1 + 1"],
+            "outputs": [],
         },
     ],
     "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
@@ -101,13 +107,28 @@ def arrange(place: Place, program: Program, port: int | None) -> list[str]:
     place.file("data/note.txt", "buy milk")
     place.file("notebook.ipynb", json.dumps(NOTEBOOK))
     (place.folder / "out").mkdir()
+    if program.script == "package":
+        unpack(place.folder / "package")
     place.environment.update(OPENBLAS_NUM_THREADS="2", OS_SANDBOX="landlock")
     return list(program.arguments) or [f"{program.script}.py", *([json.dumps({program.server: port})] if port else [])]
 
 
+def unpack(folder: Path) -> None:
+    """The tests of a package from the index, as its authors ship them with their source."""
+    version = importlib.metadata.version("iniconfig")
+    with tempfile.TemporaryDirectory() as scratch:
+        fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:", "-d", scratch]
+        fetch.append(f"iniconfig=={version}")
+        if (done := subprocess.run(fetch, capture_output=True, text=True)).returncode:
+            pytest.skip(f"the package index was not reached: {done.stderr[-500:]}")
+        with tarfile.open(next(Path(scratch).glob("*.tar.gz"))) as archive:
+            archive.extractall(scratch, filter="data")
+        shutil.copytree(Path(scratch, f"iniconfig-{version}", "testing"), folder)
+
+
 def same(program: Program, text: str) -> str:
     """The output without what differs by itself: how long a suite took."""
-    return text.split(" in ")[0] if program.script == "suite" else text
+    return text.split(" in ")[0] if "pytest" in program.arguments else text
 
 
 def serve(name: str) -> contextlib.AbstractContextManager[int] | None:
