@@ -1,15 +1,20 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"github.com/pysandboxes/pysandboxes/core/learn"
 	"github.com/pysandboxes/pysandboxes/core/transport"
 )
 
@@ -114,4 +119,25 @@ func TestAFloodOfNotesAndRefusals(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(32<<20), "with 1024 refusals of 3000 bytes, thrice worded")
+}
+
+// What a learning run misses it says, whatever is asked to be logged: the profile would lack rules, and nothing would tell.
+func TestABrokenProtocolWhileLearningIsAnError(t *testing.T) {
+	for learns, level := range map[bool]string{true: "ERROR", false: "WARN"} {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		require.NoError(t, err)
+		var recorder *learn.Recorder
+		if learns {
+			recorder = learn.New(learn.Options{})
+		}
+		var log bytes.Buffer
+		s := newServer(nil, recorder, slog.New(slog.NewTextHandler(&log, nil)))
+		_, err = unix.Write(fds[1], []byte("garbage"))
+		require.NoError(t, err)
+		s.questions(&socket{fds[0]})
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		assert.Contains(t, log.String(), "level="+level)
+		assert.Equal(t, learns, strings.Contains(log.String(), "not learned"), log.String())
+	}
 }

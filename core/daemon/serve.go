@@ -132,7 +132,11 @@ func (s *server) questions(f *socket) {
 			err = fmt.Errorf("%q at the wrong time", q.Op)
 		}
 		if err != nil {
-			s.logger.Warn("a process of the sandbox broke the protocol and gets no more answers", "error", err)
+			level, text := slog.LevelWarn, "a process of the sandbox broke the protocol and gets no more answers"
+			if s.recorder != nil { // nothing else would tell that rules are missing
+				level, text = slog.LevelError, "a process of the sandbox broke the protocol: what it does from here on is not learned"
+			}
+			s.logger.Log(context.Background(), level, text, "error", err)
 			return
 		}
 		a, wanted, last := s.handle(q, asker)

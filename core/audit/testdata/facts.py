@@ -42,6 +42,7 @@ for module, attr, since, until in tables["shims"]:
     except TypeError as e:
         print(f"{module}.{attr} cannot be replaced: {e}")
 
+import shutil
 import signal
 
 # What the ways below are written with.
@@ -155,10 +156,11 @@ for event, needed in tables["events"].items():
         print(f"no way to raise {event} is known here")
         continue
     receive, report = os.pipe()
+    folder = tempfile.mkdtemp()
     pid = os.fork()
     if pid == 0:
         try:
-            os.chdir(tempfile.mkdtemp())
+            os.chdir(folder)
             open("a", "w").close()
             os.mkdir("d")
             for fd in 0, 1, 2:
@@ -176,6 +178,7 @@ for event, needed in tables["events"].items():
     os.close(receive)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+    shutil.rmtree(folder)
     if not answer:
         print(f"{event} is not raised by {ways[event]}")
     elif int(answer.split()[0]) < needed:
