@@ -41,6 +41,7 @@ CODE = (
 )
 THREADS = "python-api=ALLOW:threads\n"
 SERVES = "net=ALLOW|TCP|127.0.0.1|{own}|*\n"
+FREE = "net=ALLOW|TCP|127.0.0.1|0|IN\nnet=ALLOW|TCP|127.0.0.1|32768-60999|OUT\n"
 STARTS = "python-api=ALLOW:subprocess.run, ALLOW:process-exec\nexpose-ro=./client\n"
 
 PROGRAMS = [
@@ -57,6 +58,7 @@ PROGRAMS = [
     Program("numpy_threads", "", THREADS, refused=False),
     Program("semaphores", "", THREADS + "python-api=ALLOW:multiprocessing.Process.start\nexpose-rw=/dev/shm\n", refused=False),
     Program("tls_client", "tls", "expose-ro=./certificate.pem\n"),
+    Program("zmq_pair", "", FREE, refused=False),
     Program("library", "", "expose-rw=./work\n", refused=False),
     Program("started_client", "http", STARTS, native=True, client="go"),
     Program("started_client", "http", STARTS, native=True, client="rust"),
