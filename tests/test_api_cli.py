@@ -318,3 +318,13 @@ def test_paths_that_are_no_text(capsys: pytest.CaptureFixture[str], here: Path) 
     status, out, _ = run(capsys, "check", odd)
     assert status == 0
     assert "\\udce9" in out
+
+
+def test_by_the_interpreter(tmp_path: Path) -> None:
+    """`python -m pysandboxes` is the command, where no script of it is on PATH."""
+    (tmp_path / ".py-sandboxes").write_text("python-import=json\n")
+    done = subprocess.run([sys.executable, "-m", "pysandboxes", "check"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    usage = subprocess.run([sys.executable, "-m", "pysandboxes", "no-such"], cwd=tmp_path, capture_output=True, text=True)
+    assert usage.returncode == 2
+    assert usage.stderr.startswith("usage: pysandboxes"), usage.stderr
