@@ -151,30 +151,47 @@ def rejection(violations: list[Violation], source: str, filename: str) -> EvalSy
 
 def parse(source: str, rules: Rules, filename: str, kind: str = "") -> ast.Module | ast.Expression:
     """The tree: of an expression where the source is one. What is too large or too deep never reaches the parser."""
+    if len(source) > 200 * rules.max_nodes:
+        raise rejection(
+            [Violation("the source is too long", 1, 0, rules.key("eval-max-nodes") + "=…")], source[:1000], filename
+        )
+    most = 4 * rules.max_depth + 20
+    if sum(map(source.count, "([{")) > most and _deepest(source) > most:
+        raise rejection(
+            [Violation("the source is nested too deeply", 1, 0, rules.key("eval-max-depth") + "=…")], source, filename
+        )
+    try:
+        if kind == "eval":
+            return ast.parse(source, filename, "eval")
+        tree = ast.parse(source, filename, "exec")
+        return tree if kind else _expression(tree, source, filename) or tree
+    except (RecursionError, MemoryError):
+        raise rejection([Violation("the source is nested too deeply", 1, 0)], source, filename) from None
+
+
+def _expression(tree: ast.Module, source: str, filename: str) -> ast.Expression | None:
+    """The same as an expression, where it is one. Statements alone have `;`, bare stars and yields, and blanks at the end."""
+    only = tree.body[0] if len(tree.body) == 1 else None
+    if not isinstance(only, ast.Expr):
+        return None
+    value = only.value
+    starred = isinstance(value, ast.Tuple) and any(isinstance(part, ast.Starred) for part in value.elts)
+    bare = starred or isinstance(value, (ast.Starred, ast.Yield, ast.YieldFrom))
+    if not bare and ";" not in source and not source.rstrip("\n")[-1:].isspace():
+        return ast.Expression(value)
+    try:
+        return ast.parse(source, filename, "eval")
+    except SyntaxError:
+        return None
+
+
+def _deepest(source: str) -> int:
     depth = deepest = 0
     for char in source:
         if step := BRACKETS.get(ord(char)):
             depth += step
             deepest = max(deepest, depth)
-    if len(source) > 200 * rules.max_nodes:
-        raise rejection(
-            [Violation("the source is too long", 1, 0, rules.key("eval-max-nodes") + "=…")], source[:1000], filename
-        )
-    if deepest > 4 * rules.max_depth + 20:
-        raise rejection(
-            [Violation("the source is nested too deeply", 1, 0, rules.key("eval-max-depth") + "=…")], source, filename
-        )
-    try:
-        if kind == "exec":
-            return ast.parse(source, filename, "exec")
-        try:
-            return ast.parse(source, filename, "eval")
-        except SyntaxError:
-            if kind:
-                raise
-            return ast.parse(source, filename, "exec")
-    except (RecursionError, MemoryError):
-        raise rejection([Violation("the source is nested too deeply", 1, 0)], source, filename) from None
+    return deepest
 
 
 def _column(lines: list[bytes], node: ast.AST) -> tuple[int, int]:

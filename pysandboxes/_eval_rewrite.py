@@ -17,6 +17,7 @@ from ._eval_match import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
     Node = TypeVar("Node", bound=ast.AST)
@@ -75,7 +76,50 @@ def placed(node: Node, at: Any) -> Node:
     return node
 
 
-class _Rewriter(ast.NodeTransformer):
+#: Fields that hold nothing to be rewritten.
+_KEPT = frozenset(
+    {
+        *(
+            "ctx",
+            "op",
+            "ops",
+            "id",
+            "attr",
+            "arg",
+            "name",
+            "names",
+            "rest",
+            "asname",
+            "kind",
+            "conversion",
+            "is_async",
+            "simple",
+        ),
+        *("level", "module", "type_comment", "type_ignores", "type_params", "cases", "kwd_attrs"),
+    }
+)
+_LEAVES = (
+    ast.Constant,
+    ast.Name,
+    ast.Import,
+    ast.ImportFrom,
+    ast.expr_context,
+    ast.operator,
+    ast.boolop,
+    ast.unaryop,
+    ast.cmpop,
+)
+_fields: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def _inner(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that may hold something to be rewritten."""
+    known = () if issubclass(kind, _LEAVES) else tuple(field for field in kind._fields if field not in _KEPT)
+    _fields[kind] = known
+    return known
+
+
+class _Rewriter:
     def __init__(self, token: str) -> None:
         self.token = token
         self.classes: list[str] = []
@@ -91,6 +135,34 @@ class _Rewriter(ast.NodeTransformer):
             function = placed(ast.IfExp(*(placed(part, at) for part in parts)), at)
             self.functions[key] = function
         return placed(ast.Call(function, list(args), keywords or []), at)
+
+    def visit(self, node: Any) -> Any:
+        """What stands in the place of a node: often itself, for `match` a list of statements."""
+        rewrite = _REWRITES.get(type(node))
+        return self.inside(node) if rewrite is None else rewrite(self, node)
+
+    def inside(self, node: Node) -> Node:
+        """The node, with what is in it rewritten."""
+        kind = type(node)
+        fields = _fields.get(kind)
+        for field in _inner(kind) if fields is None else fields:
+            value = getattr(node, field)
+            if isinstance(value, list):
+                if value:
+                    setattr(node, field, self.block(value))
+            elif value is not None:
+                setattr(node, field, self.visit(value))
+        return node
+
+    def block(self, nodes: list[Any]) -> list[Any]:
+        done: list[Any] = []
+        for node in nodes:
+            made = node if node is None else self.visit(node)
+            if isinstance(made, list):
+                done += made
+            else:
+                done.append(made)
+        return done
 
     def constant(self, at: ast.AST, value: Any) -> ast.expr:
         return placed(ast.Constant(value), at)
@@ -135,7 +207,7 @@ class _Rewriter(ast.NodeTransformer):
         sides = [node.left, *node.comparators]
         # a comparison with a constant never goes deep; nor does one of identities
         flat = len(sides) == 2 and (any(map(_flat, sides)) or isinstance(node.ops[0], (ast.Is, ast.IsNot)))
-        self.generic_visit(node)
+        self.inside(node)
         walks = [isinstance(op, (ast.In, ast.NotIn)) for op in node.ops]
         if walks == [True]:
             found = self.call(node, "in", node.left, node.comparators[0])
@@ -150,13 +222,13 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         if isinstance(node.ctx, ast.Load):
             node.value = self.call(node.value, "star", node.value)
         return node
 
     def _made(self, node: ast.List | ast.Tuple | ast.Set) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         if isinstance(node, ast.Set):
             node.elts = [e if isinstance(e, ast.Starred) else self.whole(e) for e in node.elts]
         plain = isinstance(node, ast.Tuple) and all(isinstance(e, ast.Constant) for e in node.elts)
@@ -165,7 +237,7 @@ class _Rewriter(ast.NodeTransformer):
     visit_List = visit_Tuple = visit_Set = _made
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         node.values = [self.call(v, "mapping", v) if k is None else v for k, v in zip(node.keys, node.values, strict=True)]
         node.keys = [k and self.whole(k) for k in node.keys]
         return self.call(node, "made", node)
@@ -176,7 +248,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         sliced = _slices(node.slice)
-        self.generic_visit(node)
+        self.inside(node)
         node.slice = node.slice if sliced else self.whole(node.slice)
         if isinstance(node.ctx, ast.Load):
             return self.call(node, "slice", node.value, node.slice) if sliced else node
@@ -193,7 +265,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.call(node, "format", self.visit(node.value), conversion, spec)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         step = "loop" if isinstance(node, ast.GeneratorExp) else "collect"
         if isinstance(node, ast.SetComp):
             node.elt = self.whole(node.elt)
@@ -226,7 +298,7 @@ class _Rewriter(ast.NodeTransformer):
     # ---- statements ----
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         target = node.targets[0]
         if isinstance(target, (ast.Tuple, ast.List)) and any(isinstance(e, ast.Starred) for e in target.elts):
             node.value = self.call(node.value, "unpack", node.value)
@@ -251,17 +323,17 @@ class _Rewriter(ast.NodeTransformer):
         return placed(ast.Expr(self.call(node, "in_place_item", code, item, value)), node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         node.iter = self.call(node.iter, "loop", node.iter)
         return node
 
     def visit_While(self, node: ast.While) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         node.body.insert(0, self.statement(node.body[0], "tick"))
         return node
 
     def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         node.iter = self.call(node.iter, "async_loop", node.iter)
         node.body.insert(0, self.statement(node.body[0], "tick"))
         return node
@@ -282,13 +354,6 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_FunctionDef = visit_AsyncFunctionDef = _function
 
-    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        done: list[ast.stmt] = []
-        for statement in body:
-            made = self.visit(statement)
-            done += made if isinstance(made, list) else [made]
-        return done
-
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._decorated(node)
         node.bases = [self.visit(base) for base in node.bases]
@@ -300,7 +365,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _with(self, node: ast.With | ast.AsyncWith) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         for item in node.items:
             helper = "enter" if isinstance(node, ast.With) else "async_enter"
             item.context_expr = self.call(item.context_expr, helper, item.context_expr)
@@ -340,7 +405,7 @@ class _Rewriter(ast.NodeTransformer):
         return [given, tests[0], placed(gone, node)]
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> ast.AST:
-        self.generic_visit(node)
+        self.inside(node)
         for handler in node.handlers:  # what caught the end of the budget meets it again
             handler.body.insert(0, self.statement(handler.body[0], "step"))
         if node.finalbody:
@@ -348,3 +413,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     visit_TryStar = visit_Try
+
+
+_REWRITES: dict[type[ast.AST], Callable[[_Rewriter, Any], Any]] = {
+    getattr(ast, name.removeprefix("visit_")): rewrite for name, rewrite in vars(_Rewriter).items() if name.startswith("visit_")
+}

@@ -79,6 +79,9 @@ class Rules:
         self.max_alloc: int = table["max_alloc"]
         self._calls: dict[str, bool] = {}
         self.decided: dict[str, bool] = {}
+        #: Of _eval_look: the nodes that it passes, and the attributes.
+        self.kinds: dict[type, tuple[int, str | None, tuple[str, ...]]] | None = None
+        self.reads: dict[str, bool] = {}
         self.builtins = self._builtins()
 
     def calls(self, name: str) -> bool:

@@ -111,11 +111,14 @@ def code_of(
     kept = _codes.get(key)
     if kept is not None and kept[0] is rules:
         return kept[1], kept[2]
-    from . import _eval_check, _eval_rewrite
+    from . import _eval_check, _eval_look, _eval_rewrite
 
     tree = _eval_check.parse(source, rules, filename, kind)
-    _eval_check.check(tree, rules, source, filename, names)
-    builtins = {name: rules.builtins[name] for name in _eval_check.read_names(tree) if name in rules.builtins}
+    read = _eval_look.accepted(tree, rules)
+    if read is None:
+        _eval_check.check(tree, rules, source, filename, names)
+        read = _eval_check.read_names(tree)
+    builtins = {name: rules.builtins[name] for name in read if name in rules.builtins}
     code = _eval_rewrite.compiled(tree, filename)
     with _lock:
         while len(_codes) >= KEPT:

@@ -114,6 +114,9 @@ PyObject *psb_eval_new(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssiz
 PyObject *psb_eval_code(PyObject *code, PyObject *token);
 int psb_eval_verify(PyObject *code); /* is it code that such a look has passed, or could? */
 
+/* eval_look.c */
+PyObject *psb_eval_look(PyObject *tree, PyObject *kinds, double depth);
+
 /* eval_builtin.c */
 bool psb_eval_builtin_known(const char *name);
 bool psb_eval_builtin_type(PyTypeObject *t);

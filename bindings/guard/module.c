@@ -150,6 +150,13 @@ static PyObject *eval_code(PyObject *m, PyObject *args) {
     return PyArg_ParseTuple(args, "O!U:eval_code", &PyCode_Type, &code, &token) ? psb_eval_code(code, token) : NULL;
 }
 
+static PyObject *eval_look(PyObject *m, PyObject *args) {
+    PyObject *tree, *kinds;
+    double depth;
+    (void)m;
+    return PyArg_ParseTuple(args, "OO!d:eval_look", &tree, &PyDict_Type, &kinds, &depth) ? psb_eval_look(tree, kinds, depth) : NULL;
+}
+
 static PyObject *eval_builtin(PyObject *m, PyObject *name) {
     const char *text = PyUnicode_AsUTF8(name);
     (void)m;
@@ -206,6 +213,8 @@ static PyMethodDef methods[] = {
     {"eval_code", eval_code, METH_VARARGS,
      "eval_code(code, token) -> code\n\nPuts the helpers into rewritten code, and refuses code that would do by itself what they guard."},
     {"eval_table", eval_table, METH_NOARGS, "eval_table() -> bytes\n\nIn a sandboxed interpreter: its guarded profiles, as the engine's EvalProfiles gives them."},
+    {"eval_look", eval_look, METH_VARARGS,
+     "eval_look(tree, kinds, depth) -> tuple | None\n\nWhat a source names, where its tree has nothing that is not in the table."},
     {"eval_builtin", eval_builtin, METH_O, "eval_builtin(name) -> bool\n\nCan evaluated code be granted this builtin?"},
     {"__getattr__", getattr_, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

@@ -20,7 +20,15 @@ import types
 import warnings
 from pathlib import Path
 
-from pysandboxes import EvalInterrupted, EvalSyntaxRejected, RuleEvalPermissionError, guarded_eval
+from pysandboxes import (
+    EvalInterrupted,
+    EvalSyntaxRejected,
+    RuleEvalPermissionError,
+    _eval_check,
+    _eval_look,
+    _evaluated,
+    guarded_eval,
+)
 
 GRANTED = ("x", "y", "upper", "append", "get", "keys", "index", "count", "send", "close", "value", "args", "format")
 MAGIC = (
@@ -234,6 +242,20 @@ def bounded(source: str) -> bool:
     return not re.search(r"\*\*|<<|\* *\(|while", source.split("def g():\n    yield 1\n", 1)[1])
 
 
+def agreed(source: str) -> bool:
+    """Does the quick look at a source pass nothing that the check refuses?"""
+    rules = _evaluated._rules("", None)
+    try:
+        tree = _eval_check.parse(source, rules, "<guarded>")
+    except EvalSyntaxRejected:
+        return True
+    try:
+        _eval_check.check(tree, rules, source, "<guarded>", frozenset())
+    except EvalSyntaxRejected:
+        return _eval_look.accepted(tree, rules) is None
+    return True
+
+
 def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
@@ -255,6 +277,9 @@ def main() -> int:
             except (SyntaxError, ValueError):
                 continue
             done += 1
+            if not agreed(source):
+                print(f"seed {seed}: the quick look passes what the check refuses\n{source}\n", flush=True)
+                return 1
             SEEN.clear()
             CALLED.clear()
             space: dict[str, object] = {"obj": Canary(), "host": host}
