@@ -2,6 +2,9 @@
 
 It is a courtesy to whoever wrote the source. What holds is behind the rewritten source: the namespace and the C functions of
 ``bindings/guard/eval_*.c``. Only what this version can rewrite passes; everything else is refused here.
+
+Most sources never come here: `_eval_look` passes what is plainly allowed. What is refused here by more than the class of a
+node, a name or an attribute has to be left to this check there, too.
 """
 
 from __future__ import annotations

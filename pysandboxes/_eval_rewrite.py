@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Node = TypeVar("Node", bound=ast.AST)
 
+#: The letters of their helpers.
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -196,8 +197,7 @@ class _Rewriter:
         return self.call(node, "call", self.visit(node.func), *args, keywords=keywords)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        code = self.constant(node, OPERATORS[type(node.op)])
-        return self.call(node, "operator", code, self.visit(node.left), self.visit(node.right))
+        return self.call(node, OPERATORS[type(node.op)], self.visit(node.left), self.visit(node.right))
 
     def whole(self, node: ast.expr) -> ast.expr:
         """What C code will compare or hash, as deep as it goes."""
@@ -305,11 +305,12 @@ class _Rewriter:
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        code = self.constant(node, OPERATORS[type(node.op)])
+        letter = OPERATORS[type(node.op)]
         value = self.visit(node.value)
         if isinstance(node.target, ast.Name):
             old = placed(ast.Name(node.target.id, ast.Load()), node.target)
-            return placed(ast.Assign([node.target], self.call(node, "in_place", code, old, value)), node)
+            return placed(ast.Assign([node.target], self.call(node, f"{letter}=", old, value)), node)
+        code = self.constant(node, letter)
         if isinstance(node.target, ast.Attribute):
             name = self.constant(node.target, self.mangled(node.target.attr))
             of = self.call(node.target, "attribute", self.visit(node.target.value), name)

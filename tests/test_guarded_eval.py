@@ -60,6 +60,9 @@ EXPRESSIONS = [
     "pow(2, 10), pow(3, 4, 5), 2 ** -1, 2 ** 0.5, (-8) ** 2", "1_000.5 + 2j", "(1).to_bytes(2, 'big'), int.from_bytes(b'\\x01', 'big')",
     "{'a': 1}.get('b', 2), sorted({'b': 1, 'a': 2}.items())", "{1, 2}.union([3]) - {1}, {1}.issubset([1])", "dict.fromkeys('ab', 0)", "'é' + '\\u20ac' * 2",
     "1 / 0", "[][1]", "{}['a']", "int('x')", "'a' + 1", "undefined_name", "'a'.value", "len(5)", "[x for x in 5]", "(lambda: 1)(2)", "round(1, 2, 3)",
+    "[].append()", "[].append(1, 2)", "'a'.upper(1)", "{}.get()", "{}.get(1, 2, 3)", "{1}.union(*[[n] for n in range(12)]) == {*range(12)}", "'a'.split(None, 1, 2)", "{1}.add([])",
+    "'a b'.split(maxsplit=1), 'a b'.split(no=1)", "{'a': 1}.update(a=1, b=2, c=3, d=4, e=5, f=6, g=7, h=8, i=9)", "'a'.append", "[].real()", "{}.fromkeys('ab')", "[3, 1].sort(key=lambda x: -x)",
+    "{1: 2}.pop(1), [1].pop(0), {1}.pop()", "[1, 2].index(3)", "{}.pop(1)", "''.join([1])", "frozenset([1]).union([2])", "1.5 % 0", "2 // 0", "True + True, True - 1.5", "7 % -3, -7 // 2, 2 ** 70 + 1, 2 ** 70 % 7",
     "given_function(2, b=3)", "given_object.value", "given_list[0]['a']", " 1", "(1 if 0 else 2, [3 for _ in 'a'])", "...",
 ]  # fmt: skip
 STATEMENTS = [
@@ -283,6 +286,35 @@ def test_threads_have_budgets_of_their_own(profile):
     for thread in work:
         thread.join()
     assert results == [499500] * 8
+
+
+def test_an_evaluation_within_one_has_a_budget_of_its_own(profile):
+    profile("eval-syntax=comprehension, arith, assign\neval-call=range, sum, inner\neval-max-iterations=1000")
+
+    def inner() -> int:
+        return guarded_eval("sum([x + 0 for x in range(400)])")
+
+    def careless() -> int:
+        with pytest.raises(EvalInterrupted):
+            guarded_eval("[x + 0 for x in range(2000)]")
+        return 1
+
+    source = "a = sum([x + 1 for x in range(400)])\nb = inner() + inner()\nc = sum([x + 1 for x in range(n)])"
+    for function, given in ((inner, 2 * 79800), (careless, 2)):
+        space = {"inner": function, "n": 50}
+        guarded_eval(source, names=space)
+        assert (space["a"], space["b"], space["c"]) == (80200, given, 1275)
+        with pytest.raises(EvalInterrupted, match="eval-max-iterations"):
+            guarded_eval(source, names={"inner": function, "n": 700})
+
+
+def test_what_outlived_its_evaluation_spends_its_own_budget_within_another(profile):
+    profile("eval-syntax=comprehension, func, arith, subscript\neval-call=range, kept, next\neval-max-iterations=1000")
+    kept = guarded_eval("lambda n: [x + 0 for x in range(n)]")
+    assert guarded_eval("[kept(300), [x + 0 for x in range(700)], kept(300)][1]", names={"kept": kept}) == [*range(700)]
+    with pytest.raises(EvalInterrupted):
+        guarded_eval("kept(500)", names={"kept": kept})
+    assert guarded_eval("[x + 0 for x in range(900)]") == [*range(900)]
 
 
 def test_the_timeout_ends_it(profile):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +29,8 @@ REFUSED = [
     "[" + "1," * 310 + "]",  "async def f():\n    async with __x: pass", "f'{x.__class__}'", "x[__y]", "{**__x}",
     "print(*__x)", "def f(a: __x): pass", "def f(a=__x): pass", "@__x\ndef f(): pass", "with x as __y: pass", "(__x := 1)", "del __x", "assert __x, 1", "x if __y else z",
 ]  # fmt: skip
+if sys.version_info >= (3, 12):
+    REFUSED += ["def f[T](): pass", "class C[T]: pass", "type X = int", "async def f[*T](): pass"]
 
 
 def loaded(folder: Path, text: str) -> Rules:

@@ -20,9 +20,13 @@ typedef struct {
     int64_t iterations, alloc, alloc_limit, deadline; /* what is left; the last in ns of the monotonic clock */
     int depth, depth_limit, countdown, making; /* making: classes that are being made */
     const char *tripped;              /* the key of the bound that was passed; it stays passed */
+    bool running;                     /* its evaluation has not ended, which keeps its builtins */
 } psb_meter;
 
 #define METER_KEY "@meter"
+
+/* Nothing of it is walked, and nothing of it is large besides a text or a whole number. */
+static inline bool psb_eval_scalar(PyObject *o) { return PyLong_CheckExact(o) || PyUnicode_CheckExact(o) || PyFloat_CheckExact(o) || o == Py_None || PyBool_Check(o); }
 
 /* Numbers beyond this many bits (300 000 digits) take seconds to multiply, divide or print within one uninterruptible call. */
 #define PSB_EVAL_BITS (1 << 20)
@@ -32,12 +36,25 @@ typedef struct {
 extern PyTypeObject psb_meter_type;
 int psb_meter_put(psb_meter *m, PyObject *builtins); /* from here on it is their meter */
 psb_meter *psb_meter_here(void);                    /* borrowed, or NULL with an exception */
+void psb_meter_ended(psb_meter *m);                 /* its evaluation */
 int psb_meter_trip(psb_meter *m, const char *key);  /* -1 */
 int psb_meter_look(psb_meter *m);                   /* at the clock, and at what was passed */
 /* something was done: is there time left? */
-static inline int psb_meter_step(psb_meter *m) { return m->tripped || --m->countdown <= 0 ? psb_meter_look(m) : 0; }
-int psb_meter_tick(psb_meter *m);                   /* a turn of a loop */
-int psb_meter_charge(psb_meter *m, double bytes);   /* before, where the size is known; else after */
+static inline int psb_meter_step(psb_meter *m) { return m->tripped || (m->countdown -= 4) <= 0 ? psb_meter_look(m) : 0; }
+/* the same, of what takes no more time than an instruction */
+static inline int psb_meter_light(psb_meter *m) { return m->tripped || --m->countdown <= 0 ? psb_meter_look(m) : 0; }
+/* a turn of a loop */
+static inline int psb_meter_tick(psb_meter *m) {
+    return psb_meter_light(m) < 0 ? -1 : --m->iterations < 0 ? psb_meter_trip(m, "eval-max-iterations") : 0;
+}
+int psb_meter_charge_passes(psb_meter *m);
+/* before, where the size is known; else after */
+static inline int psb_meter_charge(psb_meter *m, double bytes) {
+    if (m->tripped || !(bytes <= (double)m->alloc))
+        return psb_meter_charge_passes(m);
+    m->alloc -= bytes > 0 ? (int64_t)bytes : 0;
+    return 0;
+}
 PyObject *psb_meter_charged(psb_meter *m, PyObject *result); /* the same object, charged; NULL and freed where that is too much */
 int psb_meter_attribute(psb_meter *m, PyObject *name);       /* may the attribute be read? */
 int psb_meter_refuse(const char *what, PyObject *subject, const char *key); /* -1 with RuleEvalPermissionError */
@@ -57,9 +74,13 @@ int psb_eval_fields(psb_meter *m, PyObject *format);   /* str.format's fields: a
 int psb_eval_format_ready(void);                      /* 0, or -1 with an exception: before code of the source runs */
 
 /* eval_operator.c */
-PyObject *psb_eval_plain_operator(psb_meter *m, int code, PyObject *a, PyObject *b);
 PyObject *psb_eval_operator(psb_meter *m, int code, PyObject *a, PyObject *b, bool in_place);
 PyObject *psb_eval_power(psb_meter *m, PyObject *a, PyObject *b, PyObject *modulus);
+
+/* eval_operations.c: the helpers of them */
+#define PSB_EVAL_OPERATIONS 26
+extern PyMethodDef psb_eval_operations[PSB_EVAL_OPERATIONS + 1];
+bool psb_eval_charged_before(int code, PyObject *result);
 
 /* eval_method.c: methods of the builtin types */
 PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool unbound);
@@ -69,6 +90,7 @@ int psb_eval_codec(PyObject *const *args, Py_ssize_t n); /* may these name an en
 /* eval_call.c */
 PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *psb_eval_read(psb_meter *m, PyObject *o, PyObject *name);
+PyObject *psb_eval_value(psb_meter *m, PyObject *o, PyObject *name); /* read, where that may be done */
 PyObject *psb_eval_bind(psb_meter *m, PyObject *f); /* a callable that C code may be given */
 extern PyTypeObject psb_bound_type;
 /* `of` and `attribute`: what f was read from and by which name; NULL where it was not. */
@@ -127,6 +149,16 @@ int psb_eval_whole(psb_meter *m, PyObject *o, bool written);
 int psb_eval_whole_all(psb_meter *m, PyObject *const *args, Py_ssize_t n, bool written);
 
 /* eval_run.c */
+#define PSB_EVAL_HELPER(name) static PyObject *name(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssize_t n)
+/* Only our own rewriting calls them; a wrong number of arguments is a fault of it, and refused like one. */
+#define PSB_EVAL_ENTER(least)                                              \
+    psb_meter *m = psb_meter_here();                                       \
+    if (!m)                                                                \
+        return NULL;                                                       \
+    if (n < (least)) {                                                     \
+        PyErr_SetString(PyExc_SystemError, "pysandboxes: a helper was called wrongly"); \
+        return NULL;                                                       \
+    }
 PyObject *psb_evaluate(PyObject *args, PyObject *kwargs);
 PyObject *psb_eval_helper(const char *name); /* borrowed, kept for good; NULL with an exception */
 bool psb_eval_is_helper(PyObject *o);

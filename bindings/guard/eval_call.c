@@ -281,8 +281,10 @@ PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
 }
 
 PyObject *psb_eval_read(psb_meter *m, PyObject *o, PyObject *name) {
-    if (psb_meter_step(m) < 0 || psb_meter_attribute(m, name) < 0)
-        return NULL;
+    return psb_meter_step(m) < 0 || psb_meter_attribute(m, name) < 0 ? NULL : psb_eval_value(m, o, name);
+}
+
+PyObject *psb_eval_value(psb_meter *m, PyObject *o, PyObject *name) {
     PyObject *value = PyObject_GetAttr(o, name);
     if (value && PyModule_Check(value) && psb_eval_module(m, o, name, value) < 0)
         Py_CLEAR(value);

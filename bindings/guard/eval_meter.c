@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#define BETWEEN 16 /* things done between two looks at the clock; each is bounded by eval-max-alloc */
+#define BETWEEN 64 /* four for each thing done between two looks at the clock, which eval-max-alloc bounds; one for each small thing */
 
 static int64_t now(void) {
     struct timespec t;
@@ -21,11 +21,25 @@ int psb_meter_put(psb_meter *m, PyObject *builtins) {
     return PyDict_SetItem(builtins, key, (PyObject *)m);
 }
 
+/* The one that was asked for last, while its evaluation runs: its builtins cannot have gone meanwhile. The GIL guards it. */
+static psb_meter *last;
+
+void psb_meter_ended(psb_meter *m) {
+    m->running = false;
+    if (last == m)
+        last = NULL;
+}
+
 psb_meter *psb_meter_here(void) {
     PyObject *builtins = PyEval_GetBuiltins(); /* of the frame that calls; borrowed */
+    if (last && last->builtins == builtins)
+        return last;
     PyObject *m = builtins && key && PyDict_CheckExact(builtins) ? PyDict_GetItemWithError(builtins, key) : NULL;
-    if (m && Py_TYPE(m) == &psb_meter_type && ((psb_meter *)m)->builtins == builtins)
+    if (m && Py_TYPE(m) == &psb_meter_type && ((psb_meter *)m)->builtins == builtins) {
+        if (((psb_meter *)m)->running)
+            last = (psb_meter *)m;
         return (psb_meter *)m;
+    }
     psb_eval_refuses("evaluated code has lost its budget");
     return NULL;
 }
@@ -49,26 +63,13 @@ int psb_meter_look(psb_meter *m) {
     return now() > m->deadline ? psb_meter_trip(m, "eval-timeout") : 0;
 }
 
-int psb_meter_tick(psb_meter *m) {
-    if (psb_meter_step(m) < 0)
-        return -1;
-    return --m->iterations < 0 ? psb_meter_trip(m, "eval-max-iterations") : 0;
-}
-
-int psb_meter_charge(psb_meter *m, double bytes) {
-    if (m->tripped)
-        return psb_meter_trip(m, m->tripped);
-    if (!(bytes <= (double)m->alloc))
-        return psb_meter_trip(m, "eval-max-alloc");
-    m->alloc -= bytes > 0 ? (int64_t)bytes : 0;
-    return 0;
-}
+int psb_meter_charge_passes(psb_meter *m) { return psb_meter_trip(m, m->tripped ? m->tripped : "eval-max-alloc"); }
 
 /* Small numbers are free: they live on only in containers, whose growth is charged. */
 PyObject *psb_meter_charged(psb_meter *m, PyObject *o) {
     double size = 0;
-    if (!o)
-        return NULL;
+    if (!o || PyFloat_CheckExact(o) || o == Py_None || PyBool_Check(o))
+        return o;
     if (PyUnicode_Check(o))
         size = 32 + (double)PyUnicode_GET_LENGTH(o) * PyUnicode_KIND(o);
     else if (PyBytes_Check(o))

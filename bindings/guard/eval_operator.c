@@ -85,36 +85,6 @@ static int before(psb_meter *m, int code, PyObject *a, PyObject *b, bool in_plac
     return 0;
 }
 
-/* Within one machine word: no result of theirs is large, besides a power's and a shift's. */
-static bool small(PyObject *o) {
-#if PY_VERSION_HEX >= 0x030C0000
-    return PyLong_CheckExact(o) && PyUnstable_Long_IsCompact((PyLongObject *)o);
-#else
-    return PyLong_CheckExact(o) && Py_SIZE(o) >= -1 && Py_SIZE(o) <= 1;
-#endif
-}
-
-/* Most of all operators: of two plain numbers that nothing has to be known of. NotImplemented (borrowed) where they are not. */
-PyObject *psb_eval_plain_operator(psb_meter *m, int code, PyObject *a, PyObject *b) {
-    if (!(small(a) || PyFloat_CheckExact(a)) || !(small(b) || PyFloat_CheckExact(b)))
-        return Py_NotImplemented;
-    switch (code) {
-    case '+':
-        return psb_meter_step(m) < 0 ? NULL : PyNumber_Add(a, b);
-    case '-':
-        return psb_meter_step(m) < 0 ? NULL : PyNumber_Subtract(a, b);
-    case '*':
-        return psb_meter_step(m) < 0 ? NULL : PyNumber_Multiply(a, b);
-    case '/':
-        return psb_meter_step(m) < 0 ? NULL : PyNumber_TrueDivide(a, b);
-    case 'f':
-        return psb_meter_step(m) < 0 ? NULL : PyNumber_FloorDivide(a, b);
-    case '%':
-        return psb_meter_step(m) < 0 ? NULL : PyNumber_Remainder(a, b);
-    }
-    return Py_NotImplemented;
-}
-
 #define MOST_MODULAR_BITS (1 << 14)
 
 PyObject *psb_eval_power(psb_meter *m, PyObject *a, PyObject *b, PyObject *modulus) {

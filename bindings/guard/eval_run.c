@@ -4,17 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#define HELPER(name) static PyObject *name(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssize_t n)
+#define HELPER PSB_EVAL_HELPER
 #define HELPER_KW(name) static PyObject *name(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssize_t n, PyObject *kwnames)
-/* Only our own rewriting calls them; a wrong number of arguments is a fault of it, and refused like one. */
-#define ENTER(least)                                                       \
-    psb_meter *m = psb_meter_here();                                       \
-    if (!m)                                                                \
-        return NULL;                                                       \
-    if (n < (least)) {                                                     \
-        PyErr_SetString(PyExc_SystemError, "pysandboxes: a helper was called wrongly"); \
-        return NULL;                                                       \
-    }
+#define ENTER PSB_EVAL_ENTER
 
 HELPER_KW(h_call) {
     ENTER(1)
@@ -38,28 +30,6 @@ HELPER(h_read) {
 
 static int code_of(PyObject *o) { return PyUnicode_Check(o) && PyUnicode_GET_LENGTH(o) == 1 ? (int)PyUnicode_READ_CHAR(o, 0) : 0; }
 
-/* All but a formatted text and a number are charged before they are built. */
-static bool charged_before(int code, PyObject *result) { return result && code != '%' && !PyLong_Check(result); }
-
-HELPER(h_operator) {
-    ENTER(3)
-    PyObject *plain = psb_eval_plain_operator(m, code_of(a[0]), a[1], a[2]);
-    if (plain != Py_NotImplemented)
-        return plain;
-    PyObject *result = psb_eval_operator(m, code_of(a[0]), a[1], a[2], false);
-    return charged_before(code_of(a[0]), result) ? result : psb_meter_charged(m, result);
-}
-
-/* x += y: a list that grows in place has been charged for what it grows by. */
-HELPER(h_in_place) {
-    ENTER(3)
-    PyObject *plain = psb_eval_plain_operator(m, code_of(a[0]), a[1], a[2]);
-    if (plain != Py_NotImplemented)
-        return plain;
-    PyObject *result = psb_eval_operator(m, code_of(a[0]), a[1], a[2], true);
-    return result == a[1] || charged_before(code_of(a[0]), result) ? result : psb_meter_charged(m, result);
-}
-
 /* o[i] op= v, with each of them evaluated once: in_place_item(op, *item(o, i), v) */
 HELPER(h_item) {
     ENTER(2)
@@ -72,7 +42,7 @@ HELPER(h_item) {
 HELPER(h_in_place_item) {
     ENTER(5)
     PyObject *old = a[3], *new = psb_eval_operator(m, code_of(a[0]), old, a[4], true);
-    int rc = new && (new == old || charged_before(code_of(a[0]), new) || (new = psb_meter_charged(m, new))) ? PyObject_SetItem(a[1], a[2], new) : -1;
+    int rc = new && (new == old || psb_eval_charged_before(code_of(a[0]), new) || (new = psb_meter_charged(m, new))) ? PyObject_SetItem(a[1], a[2], new) : -1;
     Py_XDECREF(new);
     return rc < 0 ? NULL : Py_NewRef(Py_None);
 }
@@ -148,12 +118,10 @@ HELPER(h_whole) { /* what C is about to compare or to hash */
     return psb_eval_whole(m, a[0], false) < 0 ? NULL : Py_NewRef(a[0]);
 }
 
-static bool scalar(PyObject *o) { return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o); }
-
 HELPER(h_compare) { /* operator, as the C API numbers it */
     ENTER(3)
     long op = PyLong_AsLong(a[0]);
-    if (psb_meter_step(m) < 0 || (!scalar(a[1]) && psb_eval_whole(m, a[1], false) < 0) || (!scalar(a[2]) && psb_eval_whole(m, a[2], false) < 0))
+    if (psb_meter_step(m) < 0 || psb_eval_whole(m, a[1], false) < 0 || psb_eval_whole(m, a[2], false) < 0)
         return NULL;
     return op < 0 || op > 5 ? (PyErr_SetString(PyExc_SystemError, "pysandboxes: no such comparison"), NULL) : PyObject_RichCompare(a[1], a[2], (int)op);
 }
@@ -240,7 +208,7 @@ HELPER(h_attribute) {
 HELPER(h_in_place_attribute) {
     ENTER(5)
     PyObject *old = a[3], *new = psb_eval_operator(m, code_of(a[0]), old, a[4], true), *target = NULL;
-    int rc = new && (new == old || charged_before(code_of(a[0]), new) || (new = psb_meter_charged(m, new))) ? 0 : -1;
+    int rc = new && (new == old || psb_eval_charged_before(code_of(a[0]), new) || (new = psb_meter_charged(m, new))) ? 0 : -1;
     if (rc == 0)
         rc = (target = psb_eval_target(m, a[1])) ? PyObject_SetItem(target, a[2], new) : -1;
     Py_XDECREF(target);
@@ -280,8 +248,6 @@ static PyMethodDef HELPERS[] = {
     {"lookup", F(h_lookup), METH_FASTCALL, NULL},
     {"method", F(h_method), METH_FASTCALL | METH_KEYWORDS, NULL},
     {"read", F(h_read), METH_FASTCALL, NULL},
-    {"operator", F(h_operator), METH_FASTCALL, NULL},
-    {"in_place", F(h_in_place), METH_FASTCALL, NULL},
     {"in_place_item", F(h_in_place_item), METH_FASTCALL, NULL},
     {"loop", F(h_loop), METH_FASTCALL, NULL},
     {"collect", F(h_collect), METH_FASTCALL, NULL},
@@ -314,23 +280,32 @@ static PyMethodDef HELPERS[] = {
     {"match", F(h_match), METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};
 
-static PyObject *made[sizeof HELPERS / sizeof *HELPERS]; /* kept for good: code that is kept holds them */
+#define MOST (sizeof HELPERS / sizeof *HELPERS)
+static PyObject *made[MOST], *operations[PSB_EVAL_OPERATIONS]; /* kept for good: code that is kept holds them */
 
-PyObject *psb_eval_helper(const char *name) {
-    for (PyMethodDef *d = HELPERS; d->ml_name; d++) {
-        PyObject **f = &made[d - HELPERS];
+static PyObject *found(PyMethodDef *defs, PyObject **functions, const char *name) {
+    for (PyMethodDef *d = defs; d->ml_name; d++) {
+        PyObject **f = &functions[d - defs];
         if (strcmp(d->ml_name, name) == 0)
             return *f || (*f = PyCFunction_New(d, NULL)) ? *f : NULL;
     }
-    PyErr_SetString(PyExc_SystemError, "pysandboxes: there is no such helper");
     return NULL;
 }
 
+PyObject *psb_eval_helper(const char *name) {
+    PyObject *f = found(HELPERS, made, name);
+    if (!f && !PyErr_Occurred() && !(f = found(psb_eval_operations, operations, name)) && !PyErr_Occurred())
+        PyErr_SetString(PyExc_SystemError, "pysandboxes: there is no such helper");
+    return f;
+}
+
 bool psb_eval_is_helper(PyObject *o) {
-    for (PyMethodDef *d = HELPERS; PyCFunction_CheckExact(o) && d->ml_name; d++)
-        if (o == made[d - HELPERS])
-            return true;
-    return false;
+    bool is = false;
+    for (size_t i = 0; !is && i < MOST; i++)
+        is = o == made[i];
+    for (size_t i = 0; !is && i < PSB_EVAL_OPERATIONS; i++)
+        is = o == operations[i];
+    return is;
 }
 
 /* ---- an evaluation ---- */
@@ -393,6 +368,7 @@ static psb_meter *new_meter(PyObject *rules, long long iterations, long long all
     m->depth_limit = depth;
     m->countdown = 1;
     m->tripped = NULL;
+    m->running = false;
     PyObject_GC_Track(m);
     if (!m->granted || !m->classes)
         Py_CLEAR(m);
@@ -439,7 +415,9 @@ PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
             psb_eval_put_build_class(builtins) == 0 &&
             PyDict_SetItemString(space, "__builtins__", builtins) == 0;
     if (ready) {
+        m->running = true;
         result = PyEval_EvalCode(code, space, space);
+        psb_meter_ended(m);
         leaves(m, &result);
         if (m->tripped && !(PyErr_Occurred() && PyErr_ExceptionMatches(psb_exception_class("EvalInterrupted")))) {
             Py_CLEAR(result); /* it was swallowed, or the last thing that happened */

@@ -37,7 +37,9 @@ static bool container(PyObject *o) {
 }
 
 static bool item(walk *w, PyObject *o, int depth) {
-    if (container(o))
+    if (PyLong_CheckExact(o))
+        return true;
+    if (!psb_eval_scalar(o) && container(o))
         return within(w, o, depth + 1);
     if (PyUnicode_Check(o))
         w->bytes += 4 * (double)PyUnicode_GET_LENGTH(o);
@@ -82,7 +84,7 @@ int psb_eval_whole_all(psb_meter *m, PyObject *const *args, Py_ssize_t n, bool w
 }
 
 int psb_eval_whole(psb_meter *m, PyObject *o, bool written) {
-    if (!container(o))
+    if (psb_eval_scalar(o) || !container(o))
         return 0;
     walk w = {0, 0};
     if (!within(&w, o, 0))

@@ -13,7 +13,15 @@ from types import BuiltinFunctionType, CodeType, FrameType, ModuleType, Tracebac
 import pytest
 from eval_payloads import ESCAPES, FLOODS, REFUSED_FLOODS
 
-from pysandboxes import EvalInterrupted, EvalSyntaxRejected, RuleEvalPermissionError, guarded_eval
+from pysandboxes import (
+    EvalInterrupted,
+    EvalSyntaxRejected,
+    RuleEvalPermissionError,
+    _eval_check,
+    _eval_look,
+    _evaluated,
+    guarded_eval,
+)
 
 pytestmark = pytest.mark.smoke
 
@@ -162,6 +170,21 @@ def test_flood(profiles, name):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
     with pytest.raises(REFUSED):
         guarded_eval(FLOODS[name], profile="calculator")
+
+
+@pytest.mark.parametrize("profile", ["", "calculator"])
+def test_the_quick_look_passes_no_payload_that_the_check_refuses(profiles, profile):
+    rules = _evaluated._rules(profile, None)
+    payloads = [*FLOODS.values(), *REFUSED_FLOODS.values(), *(source for rows in ESCAPES.values() for source in rows.values())]
+    refused = 0
+    for source in payloads:
+        try:
+            tree = _eval_check.parse(source, rules, "<guarded>")
+            _eval_check.check(tree, rules, source, "<guarded>", frozenset())
+        except SyntaxError as error:
+            refused += 1
+            assert not isinstance(error, EvalSyntaxRejected) or _eval_look.accepted(tree, rules) is None
+    assert refused
 
 
 @pytest.mark.parametrize("name", REFUSED_FLOODS)
