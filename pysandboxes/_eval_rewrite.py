@@ -71,9 +71,10 @@ def mangled(name: str, cls: str | None) -> str:
 
 def placed(node: Node, at: Any) -> Node:
     """The node, where ``at`` stands in the user's text."""
-    to: Any = node
-    to.lineno, to.col_offset = at.lineno, at.col_offset
-    to.end_lineno, to.end_col_offset = at.end_lineno, at.end_col_offset
+    # by their dicts: half of the time of the attributes
+    to, of = node.__dict__, at.__dict__
+    to["lineno"], to["col_offset"] = of["lineno"], of["col_offset"]
+    to["end_lineno"], to["end_col_offset"] = of["end_lineno"], of["end_col_offset"]
     return node
 
 
@@ -110,14 +111,12 @@ _LEAVES = (
     ast.unaryop,
     ast.cmpop,
 )
-_fields: dict[type[ast.AST], tuple[str, ...]] = {}
-
-
-def _inner(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a class of nodes that may hold something to be rewritten."""
-    known = () if issubclass(kind, _LEAVES) else tuple(field for field in kind._fields if field not in _KEPT)
-    _fields[kind] = known
-    return known
+#: The fields of each class of nodes that may hold something to be rewritten.
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: () if issubclass(kind, _LEAVES) else tuple(field for field in kind._fields if field not in _KEPT)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 
 
 class _Rewriter:
@@ -128,31 +127,32 @@ class _Rewriter:
         self.temporaries = 0
 
     def call(self, at: Any, name: str, *args: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.expr:
-        key = (name, at.lineno)
-        function = self.functions.get(key)
-        if function is None:
-            # `f if True else 0` compiles to f alone; a plain constant in the place of a function would be warned of
-            parts = [ast.Constant(value) for value in (True, self.token + name, 0)]
-            function = placed(ast.IfExp(*(placed(part, at) for part in parts)), at)
-            self.functions[key] = function
-        return placed(ast.Call(function, list(args), keywords or []), at)
+        function = self.functions.get((name, at.lineno)) or self.function(at, name)
+        return placed(ast.Call(function, [*args], keywords or []), at)
+
+    def function(self, at: Any, name: str) -> ast.expr:
+        # `f if True else 0` compiles to f alone; a plain constant in the place of a function would be warned of
+        parts = [ast.Constant(value) for value in (True, self.token + name, 0)]
+        function = placed(ast.IfExp(*(placed(part, at) for part in parts)), at)
+        self.functions[name, at.lineno] = function
+        return function
 
     def visit(self, node: Any) -> Any:
         """What stands in the place of a node: often itself, for `match` a list of statements."""
-        rewrite = _REWRITES.get(type(node))
-        return self.inside(node) if rewrite is None else rewrite(self, node)
+        return _REWRITES[type(node)](self, node)
 
     def inside(self, node: Node) -> Node:
         """The node, with what is in it rewritten."""
-        kind = type(node)
-        fields = _fields.get(kind)
-        for field in _inner(kind) if fields is None else fields:
+        for field in _FIELDS[type(node)]:
             value = getattr(node, field)
             if isinstance(value, list):
                 if value:
                     setattr(node, field, self.block(value))
-            elif value is not None:
-                setattr(node, field, self.visit(value))
+            elif value is not None and (made := self.visit(value)) is not value:
+                setattr(node, field, made)
+        return node
+
+    def leave(self, node: Node) -> Node:
         return node
 
     def block(self, nodes: list[Any]) -> list[Any]:
@@ -417,5 +417,6 @@ class _Rewriter:
 
 
 _REWRITES: dict[type[ast.AST], Callable[[_Rewriter, Any], Any]] = {
-    getattr(ast, name.removeprefix("visit_")): rewrite for name, rewrite in vars(_Rewriter).items() if name.startswith("visit_")
+    kind: getattr(_Rewriter, f"visit_{kind.__name__}", _Rewriter.inside if fields else _Rewriter.leave)
+    for kind, fields in _FIELDS.items()
 }
