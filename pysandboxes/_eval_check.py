@@ -348,6 +348,11 @@ def read_names(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
+def bound_names(tree: ast.AST) -> set[str]:
+    """Every name that a source binds."""
+    return _defined(list(ast.walk(tree)))
+
+
 def _slices(node: ast.AST) -> bool:
     return isinstance(node, ast.Slice) or (isinstance(node, ast.Tuple) and any(map(_slices, node.elts)))
 

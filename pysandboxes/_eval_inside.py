@@ -94,6 +94,10 @@ def _compiled(
         # a tree can say what no text does; what its text says is checked
         source = ast.unparse(source)
     text = _text(source)
+    if _guard.learning():
+        from . import _eval_learn
+
+        rules = _eval_learn.widened(text, rules, frozenset(), mode, name)
     code, builtins = code_of(text, rules, frozenset(), mode, name)
     while len(_made) >= KEPT:
         _made.pop(next(iter(_made)), None)
@@ -103,13 +107,15 @@ def _compiled(
 
 def own_rules(name: str) -> Rules:
     """Those that the sandbox was started with."""
+    from ._eval_rules import Rules
+
     if not _own:
         import json
 
-        from ._eval_rules import Rules
-
         tables = json.loads(_guard.eval_table() or b"{}")
         _own.update({name: Rules(name, table) for name, table in tables.items()})
+    if name not in _own and "*" in _own and _guard.learning():
+        _own[name] = Rules(name, _own["*"].table)  # it starts from nothing
     if name not in _own:
         line = f"eval-syntax:{name}=arith" if name else "eval-syntax=arith"
         what = f"no guarded profile {name}" if name else "no eval-* line without a profile's name"

@@ -64,7 +64,7 @@ class Rules:
     """One guarded profile. ``name`` is "" for the plain one."""
 
     def __init__(self, name: str, table: dict[str, Any]) -> None:
-        self.name = name
+        self.name, self.table = name, table
         self.syntax = frozenset(table["syntax"]["allow"]) - frozenset(table["syntax"]["deny"])
         self.call = NameSet(table["call"])
         self.attribute = NameSet(table["attribute"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import _string  # type: ignore[import-not-found] # noqa: F401 - for bindings/guard/eval_format.c: here it is the package's own import
 import os
 import sys
 import threading
@@ -74,22 +75,29 @@ def run(
     if rules.namespace == "caller":
         _warn_once("everything of its caller (eval-namespace=caller)", caller)
     _warn_of(given, caller)
+    if _guard.learning():
+        from . import _eval_learn
+
+        return _eval_learn.run(source, kind, rules, names, given)
+    return evaluate(source, kind, rules, names, given)
+
+
+def evaluate(
+    source: str | tuple[CodeType, dict[str, object]],
+    kind: str,
+    rules: Rules,
+    names: MutableMapping[str, Any] | None,
+    given: dict[str, Any],
+    learned: dict[tuple[str, str], object] | None = None,
+) -> Any:
+    """Runs a source with what was ``given`` of ``names``. ``learned``: in a learning run, where what it let through is put."""
     called = frozenset(name for name in given if rules.calls(name)) if given else frozenset()
     code, builtins = code_of(source, rules, called, kind) if isinstance(source, str) else source
     space = dict(given)
     granted = tuple(given[name] for name in called)
+    bounds = (rules.max_iterations, rules.max_alloc, rules.max_call_depth, rules.timeout)
     try:
-        return _guard.evaluate(
-            code,
-            space,
-            builtins,
-            granted,
-            rules.runtime(),
-            rules.max_iterations,
-            rules.max_alloc,
-            rules.max_call_depth,
-            rules.timeout,
-        )
+        return _guard.evaluate(code, space, builtins, granted, rules.runtime(), *bounds, learned)
     finally:
         if names is not None:
             _copy_back(names, given, space)

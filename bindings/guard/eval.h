@@ -18,7 +18,8 @@ typedef struct {
     PyObject *granted;                /* dict, address -> object: what else eval-call names */
     PyObject *builtins;               /* borrowed: it owns the meter */
     int64_t iterations, alloc, alloc_limit, deadline; /* what is left; the last in ns of the monotonic clock */
-    int depth, depth_limit, countdown, making; /* making: classes that are being made */
+    int depth, depth_limit, depth_most, countdown, making; /* making: classes that are being made */
+    PyObject *learned;                /* dict, (key, name) -> object: what no rule allows yet and was let through; NULL: nothing is */
     const char *tripped;              /* the key of the bound that was passed; it stays passed */
     bool running;                     /* its evaluation has not ended, which keeps its builtins */
 } psb_meter;
@@ -57,7 +58,8 @@ static inline int psb_meter_charge(psb_meter *m, double bytes) {
 }
 PyObject *psb_meter_charged(psb_meter *m, PyObject *result); /* the same object, charged; NULL and freed where that is too much */
 int psb_meter_attribute(psb_meter *m, PyObject *name);       /* may the attribute be read? */
-int psb_meter_refuse(const char *what, PyObject *subject, const char *key); /* -1 with RuleEvalPermissionError */
+/* What a rule `key=subject` would allow: 0 while learning, where no rule denies it, else -1 with RuleEvalPermissionError. */
+int psb_meter_wants(psb_meter *m, const char *what, PyObject *subject, const char *key, PyObject *object);
 int psb_eval_refuses(const char *text);                      /* the same, with no line that would allow it */
 bool psb_eval_among(PyObject *patterns, PyObject *name);     /* does one of them match? */
 
@@ -101,7 +103,7 @@ bool psb_eval_own_function(psb_meter *m, PyObject *f);
 int psb_eval_grant(psb_meter *m, PyObject *o);               /* from here on it may be called */
 int psb_eval_granted(psb_meter *m, PyObject *o);
 bool psb_eval_plain_self(PyObject *self);                    /* is it of a builtin type of values? */
-int psb_eval_not_granted(PyObject *f);                       /* -1 with what to add */
+int psb_eval_not_granted(psb_meter *m, PyObject *f);         /* 0 while learning, else -1 with what to add */
 
 /* eval_lookup.c: o.name(...), where the attribute's grant is the call's */
 extern PyTypeObject psb_looked_type;
@@ -116,6 +118,7 @@ PyObject *psb_eval_target(psb_meter *m, PyObject *o);
 int psb_eval_put_build_class(PyObject *builtins);
 
 /* eval_import.c */
+bool psb_eval_module_in(PyObject *patterns, PyObject *name); /* does one of them name it, or a package that it is in? */
 int psb_eval_module(psb_meter *m, PyObject *of, PyObject *name, PyObject *value); /* may this module be had from that one? */
 int psb_eval_put_import(PyObject *builtins);
 

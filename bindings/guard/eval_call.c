@@ -141,12 +141,14 @@ static int getter_names(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
     return 0;
 }
 
-int psb_eval_not_granted(PyObject *f) {
-    if (!PyCFunction_Check(f) && !PyFunction_Check(f) && !PyType_Check(f))
+int psb_eval_not_granted(psb_meter *m, PyObject *f) {
+    if (!m->learned && !PyCFunction_Check(f) && !PyFunction_Check(f) && !PyType_Check(f))
         return psb_eval_refuses("evaluated code may not call this object: eval-call has to name it. A method is called where it is read: o.method(...)");
     PyObject *name = PyObject_GetAttrString(f, "__name__");
     PyErr_Clear();
-    int rc = name && PyUnicode_Check(name) ? psb_meter_refuse("call", name, "eval-call") : psb_eval_refuses("evaluated code may not call this object");
+    if (!name && m->learned)
+        name = PyUnicode_FromString(Py_TYPE(f)->tp_name); /* the names of the context say what it is called there */
+    int rc = name && PyUnicode_Check(name) ? psb_meter_wants(m, "call", name, "eval-call", f) : psb_eval_refuses("evaluated code may not call this object");
     Py_XDECREF(name);
     return rc;
 }
@@ -251,10 +253,8 @@ PyObject *psb_eval_judged(psb_meter *m, PyObject *f, PyObject *const *args, Py_s
     int there = of && named(of, attribute) ? 1 : psb_eval_granted(m, f);
     if (there < 0)
         return NULL;
-    if (!there) {
-        psb_eval_not_granted(f);
+    if (!there && psb_eval_not_granted(m, f) < 0)
         return NULL;
-    }
     if (getter_names(m, f, args, n) < 0)
         return NULL;
     if (PyType_Check(f)) {
@@ -274,7 +274,8 @@ PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
         psb_meter_trip(m, "eval-max-call-depth");
         return NULL;
     }
-    m->depth++;
+    if (++m->depth > m->depth_most)
+        m->depth_most = m->depth;
     PyObject *result = psb_eval_judged(m, f, args, n, kwnames, NULL, NULL);
     m->depth--;
     return result;

@@ -116,7 +116,7 @@ static int base(psb_meter *m, PyObject *o) {
     int there = psb_eval_granted(m, o);
     if (there == 1)
         return 0;
-    return there < 0 ? -1 : psb_eval_not_granted(o);
+    return there < 0 ? -1 : psb_eval_not_granted(m, o);
 }
 
 static PyObject *original; /* builtins.__build_class__, found before code of the source runs; kept for good */

@@ -51,11 +51,13 @@ int psb_eval_percent(psb_meter *m, PyObject *format, PyObject *args) {
     return psb_meter_charge(m, 4 * sum);
 }
 
-static PyObject *module; /* _string; imported while the application's builtins are in force, kept for good */
+static PyObject *module; /* _string, which pysandboxes/_evaluated.py has imported; kept for good */
 
 int psb_eval_format_ready(void) {
-    if (!module)
+    PyObject *name = module ? NULL : PyUnicode_FromString("_string");
+    if (name && !(module = PyImport_GetModule(name)) && !PyErr_Occurred())
         module = PyImport_ImportModule("_string");
+    Py_XDECREF(name);
     return module ? 0 : -1;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Does a list of modules name this one, or a package that it is in? */
-static bool module_in(PyObject *patterns, PyObject *name) {
+bool psb_eval_module_in(PyObject *patterns, PyObject *name) {
     if (psb_eval_among(patterns, name))
         return true;
     Py_ssize_t n = PyUnicode_GET_LENGTH(name);
@@ -20,7 +20,7 @@ static bool module_in(PyObject *patterns, PyObject *name) {
     return false;
 }
 
-static bool granted(psb_meter *m, PyObject *name) { return module_in(m->import_allow, name) && !module_in(m->import_deny, name); }
+static bool granted(psb_meter *m, PyObject *name) { return psb_eval_module_in(m->import_allow, name) && !psb_eval_module_in(m->import_deny, name); }
 
 /* Is the module known by this name? `os.path` names one whose own name is another; `json.codecs` names none. */
 static bool known_as(PyObject *full, PyObject *module) {
@@ -39,7 +39,7 @@ int psb_eval_module(psb_meter *m, PyObject *of, PyObject *name, PyObject *value)
     PyErr_Clear();
     bool may = own && full && PyUnicode_Compare(own, full) == 0;
     may = may || (own && granted(m, own)) || (known_as(full, value) && granted(m, full));
-    int rc = may ? 0 : own ? psb_meter_refuse("reach the module", own, "eval-import") : psb_eval_refuses("evaluated code may not reach a module without a name");
+    int rc = may ? 0 : own ? psb_meter_wants(m, "reach the module", own, "eval-import", NULL) : psb_eval_refuses("evaluated code may not reach a module without a name");
     Py_XDECREF(home);
     Py_XDECREF(own);
     Py_XDECREF(full);
@@ -60,7 +60,7 @@ static int member(psb_meter *m, PyObject *module, PyObject *module_name, PyObjec
         PyErr_Clear(); /* the statement says so itself */
         return 0;
     }
-    int rc = submodule ? 0 : whole ? psb_meter_attribute(m, name) : psb_meter_refuse("import from the module", module_name, "eval-import");
+    int rc = submodule ? 0 : whole ? psb_meter_attribute(m, name) : psb_meter_wants(m, "import from the module", module_name, "eval-import", NULL);
     if (rc == 0 && !submodule && PyModule_Check(value))
         rc = psb_eval_module(m, module, name, value);
     if (rc == 0 && !PyModule_Check(value) && psb_eval_among(m->call_allow, name) && !psb_eval_among(m->call_deny, name))
@@ -106,9 +106,9 @@ static PyObject *import(PyObject *Py_UNUSED(module), PyObject *const *a, Py_ssiz
         return psb_eval_refuses("evaluated code may import modules by their full names only"), NULL;
     bool whole = granted(m, a[0]);
     if (!whole && !(from && all_granted(m, a[0], from))) {
-        if (!PyErr_Occurred())
-            psb_meter_refuse("import", a[0], "eval-import");
-        return NULL;
+        if (PyErr_Occurred() || psb_meter_wants(m, "import", a[0], "eval-import", NULL) < 0)
+            return NULL;
+        whole = true;
     }
     PyObject *result = PyImport_ImportModuleLevelObject(a[0], NULL, NULL, from, 0);
     for (Py_ssize_t i = 0; result && from && i < PyTuple_GET_SIZE(from); i++)

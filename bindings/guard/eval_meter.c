@@ -111,7 +111,7 @@ static int refusal(PyObject *text) {
 
 int psb_eval_refuses(const char *text) { return refusal(PyUnicode_FromString(text)); }
 
-int psb_meter_refuse(const char *what, PyObject *subject, const char *key) {
+static int refuse(const char *what, PyObject *subject, const char *key) {
     return refusal(PyUnicode_FromFormat("evaluated code may not %s %U. Add to allow it:\n    %s=%U", what, subject, key, subject));
 }
 
@@ -181,16 +181,37 @@ int psb_meter_attribute(psb_meter *m, PyObject *name) {
     for (const char *const *p = NEVER; text && *p; p++)
         if (matches(*p, strlen(*p), text))
             return refusal(PyUnicode_FromFormat("evaluated code may not read the attribute %U, whatever a rule says: it leads out of the evaluation", name));
-    return psb_meter_refuse("read the attribute", name, text && strncmp(text, "__", 2) == 0 ? "eval-magic" : "eval-attribute");
+    return psb_meter_wants(m, "read the attribute", name, text && strncmp(text, "__", 2) == 0 ? "eval-magic" : "eval-attribute", NULL);
+}
+
+/* ---- learning ---- */
+
+static bool denied(psb_meter *m, const char *key, PyObject *name) {
+    if (strcmp(key, "eval-import") == 0)
+        return psb_eval_module_in(m->import_deny, name);
+    if (strcmp(key, "eval-call") == 0)
+        return psb_eval_among(m->call_deny, name);
+    return psb_eval_among(m->deny, name) || (strcmp(key, "eval-magic") == 0 && psb_eval_among(m->magic_deny, name));
+}
+
+int psb_meter_wants(psb_meter *m, const char *what, PyObject *subject, const char *key, PyObject *object) {
+    if (!m->learned || denied(m, key, subject))
+        return refuse(what, subject, key);
+    PyObject *at = Py_BuildValue("(sO)", key, subject);
+    int rc = at ? PyDict_SetItem(m->learned, at, object ? object : Py_None) : -1;
+    Py_XDECREF(at);
+    return rc;
 }
 
 static int traverse(psb_meter *m, visitproc visit, void *arg) {
+    Py_VISIT(m->learned);
     Py_VISIT(m->granted);
     Py_VISIT(m->classes);
     return 0;
 }
 
 static int clear(psb_meter *m) {
+    Py_CLEAR(m->learned);
     Py_CLEAR(m->granted);
     Py_CLEAR(m->classes);
     return 0;

@@ -364,7 +364,8 @@ static psb_meter *new_meter(PyObject *rules, long long iterations, long long all
     m->iterations = iterations;
     m->alloc = m->alloc_limit = alloc;
     m->deadline = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + (timeout < 1e9 ? (int64_t)(timeout * 1e9) : INT64_MAX / 4);
-    m->depth = m->making = 0;
+    m->depth = m->depth_most = m->making = 0;
+    m->learned = NULL;
     m->depth_limit = depth;
     m->countdown = 1;
     m->tripped = NULL;
@@ -394,20 +395,40 @@ static void leaves(psb_meter *m, PyObject **result) {
     }
 }
 
+/* What the evaluation took of its bounds is learned, too. */
+static void used(psb_meter *m, int64_t iterations) {
+    const struct {
+        const char *key;
+        int64_t value;
+    } all[] = {{"eval-max-iterations", iterations - m->iterations}, {"eval-max-alloc", m->alloc_limit - m->alloc}, {"eval-max-call-depth", m->depth_most}};
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        PyObject *at = Py_BuildValue("(ss)", all[i].key, ""), *number = PyLong_FromLongLong(all[i].value);
+        if (!at || !number || PyDict_SetItem(m->learned, at, number) < 0)
+            PyErr_Clear();
+        Py_XDECREF(at);
+        Py_XDECREF(number);
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
 PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"code", "namespace", "builtins", "granted", "rules", "iterations", "alloc", "depth", "timeout", NULL};
-    PyObject *code, *space, *given, *granted, *rules, *result = NULL;
+    static char *names[] = {"code", "namespace", "builtins", "granted", "rules", "iterations", "alloc", "depth", "timeout", "learned", NULL};
+    PyObject *code, *space, *given, *granted, *rules, *learned = NULL, *result = NULL;
     long long iterations, alloc;
     int depth;
     double timeout;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!LLid:evaluate", names, &PyCode_Type, &code, &PyDict_Type, &space, &PyDict_Type, &given,
-                                     &PyTuple_Type, &granted, &PyTuple_Type, &rules, &iterations, &alloc, &depth, &timeout))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!LLid|O:evaluate", names, &PyCode_Type, &code, &PyDict_Type, &space, &PyDict_Type, &given,
+                                     &PyTuple_Type, &granted, &PyTuple_Type, &rules, &iterations, &alloc, &depth, &timeout, &learned))
         return NULL;
     if (psb.active && psb_eval_verify(code) < 0) /* a program in a sandbox can hand in any code that it has */
         return NULL;
     PyObject *builtins = PyDict_New();
     psb_meter *m = builtins ? new_meter(rules, iterations, alloc, depth, timeout) : NULL;
     bool ready = m != NULL;
+    if (m && psb.active && psb.learn && learned && PyDict_CheckExact(learned))
+        m->learned = Py_NewRef(learned);
     ready = ready && psb_meter_put(m, builtins) == 0;
     for (Py_ssize_t i = 0; ready && i < PyTuple_GET_SIZE(granted); i++)
         ready = psb_eval_grant(m, PyTuple_GET_ITEM(granted, i)) == 0;
@@ -424,6 +445,8 @@ PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
             PyErr_Clear();
             psb_meter_trip(m, m->tripped);
         }
+        if (m->learned)
+            used(m, iterations);
     }
     Py_XDECREF((PyObject *)m);
     Py_XDECREF(builtins);

@@ -144,6 +144,37 @@ static PyObject *eval_table(PyObject *m, PyObject *Py_UNUSED(a)) {
     return text(psb.evals);
 }
 
+/* What would allow something that a guarded string did is told once. */
+static PyObject *eval_learn(PyObject *m, PyObject *args) {
+    const char *key, *item;
+    char site[512];
+    int given;
+    (void)m;
+    if (!PyArg_ParseTuple(args, "ssp:eval_learn", &key, &item, &given))
+        return NULL;
+    if (!psb.active || !psb.learn)
+        Py_RETURN_NONE;
+    PyObject *both = PyBytes_FromFormat("%d%s=%s", given, key, item);
+    if (!both)
+        return NULL;
+    const char *told = PyBytes_AS_STRING(both);
+    size_t length = (size_t)PyBytes_GET_SIZE(both);
+    if (!psb_seen('w', told, length)) {
+        mp_writer w = {0};
+        psb_remember('w', told, length);
+        size_t n = psb_site(site, sizeof site);
+        psb_question(&w, "learn", 5, false);
+        mp_str(&w, "eval-rule", 9);
+        mp_str(&w, key, strlen(key));
+        mp_str(&w, item, strlen(item));
+        mp_str(&w, site, n);
+        mp_bool(&w, given);
+        psb_tell(&w);
+    }
+    Py_DECREF(both);
+    Py_RETURN_NONE;
+}
+
 static PyObject *eval_code(PyObject *m, PyObject *args) {
     PyObject *code, *token;
     (void)m;
@@ -212,6 +243,7 @@ static PyMethodDef methods[] = {
      "evaluate(code, namespace, builtins, granted, rules, iterations, alloc, depth, timeout) -> object\n\nRuns rewritten code under a meter."},
     {"eval_code", eval_code, METH_VARARGS,
      "eval_code(code, token) -> code\n\nPuts the helpers into rewritten code, and refuses code that would do by itself what they guard."},
+    {"eval_learn", eval_learn, METH_VARARGS, "eval_learn(key, item, given)\n\nIn a learning run: tells what would allow something that a guarded string did."},
     {"eval_table", eval_table, METH_NOARGS, "eval_table() -> bytes\n\nIn a sandboxed interpreter: its guarded profiles, as the engine's EvalProfiles gives them."},
     {"eval_look", eval_look, METH_VARARGS,
      "eval_look(tree, kinds, depth) -> tuple | None\n\nWhat a source names, where its tree has nothing that is not in the table."},

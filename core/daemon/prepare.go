@@ -389,7 +389,11 @@ func (p *Plan) bootData(made map[string]bool) ([]byte, error) {
 		Eval: snapshot.Eval, Stdlib: rt.Stdlib, Site: rt.Site, Target: p.spec.TargetModules,
 		Package: p.spec.Interpreter.Package, Extra: p.spec.Extra,
 	}
-	if profiles := p.policy.EvalProfiles(); len(profiles) > 0 {
+	profiles := p.policy.EvalProfiles()
+	if p.Learning() { // what a profile that is not there yet starts from
+		profiles[policy.NewEvalProfile] = policy.EvalDefaults()
+	}
+	if len(profiles) > 0 {
 		table, err := json.Marshal(profiles)
 		if err != nil {
 			return nil, fmt.Errorf("the guarded profiles: %w", err)

@@ -229,6 +229,11 @@ func (s *server) learned(q wire.Question, asker int) {
 		o.Family, o.Op, o.Proto, o.Host, o.Port = learn.FamilyNet, q.NetOp, q.Proto, q.Host, q.Port
 	case wire.OpEval:
 		o.Family, o.Op, o.Subject = learn.FamilyEval, q.Kind, q.Kind
+	case wire.OpEvalRule:
+		o.Family, o.Op, o.Subject, o.Event = learn.FamilyEval, learn.OpEvalRule, q.Item, q.Key
+		if q.Quiet {
+			o.Op = learn.OpEvalGiven
+		}
 	default: // learn-env
 		o.Family, o.Op, o.Subject = learn.FamilyEnv, "read", q.Name
 	}

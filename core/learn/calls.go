@@ -55,8 +55,16 @@ func (g *generaliser) functions(family string, entries []entry) []Learned {
 
 // eval learns strings given to eval, exec or compile: the builtin that took the string, as a function.
 func (g *generaliser) eval(entries []entry) []Learned {
-	var out []Learned
-	for _, e := range fold(entries, evalKind) {
+	var plain, guarded []entry
+	for _, e := range entries {
+		if e.Op == OpEvalRule || e.Op == OpEvalGiven {
+			guarded = append(guarded, e)
+		} else {
+			plain = append(plain, e)
+		}
+	}
+	out := g.strings(guarded)
+	for _, e := range fold(plain, evalKind) {
 		kind := e.Subject
 		if g.o.Policy != nil && g.o.Policy.Eval(kind).Allow {
 			continue

@@ -9,17 +9,18 @@ import (
 
 // Policy is a compiled profile. It never changes; a reload compiles a new one.
 type Policy struct {
-	path    string // the profile, "" where there is none
-	dir     string // its folder, for the lines that refusals suggest
-	ctx     Context
-	lines   []line // the rules that decide, by index
-	env     envRules
-	files   fileRules
-	imports importRules
-	calls   callRules
-	net     netRules
-	scalars scalars
-	evals   map[string]*EvalProfile // by name, the plain one under ""
+	path       string // the profile, "" where there is none
+	dir        string // its folder, for the lines that refusals suggest
+	ctx        Context
+	lines      []line // the rules that decide, by index
+	env        envRules
+	files      fileRules
+	imports    importRules
+	calls      callRules
+	net        netRules
+	scalars    scalars
+	evals      map[string]*EvalProfile // by name, the plain one under ""
+	evalBounds map[evalBound]string    // what lines give
 }
 
 // line is a rule as decisions quote it.

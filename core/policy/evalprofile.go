@@ -34,6 +34,20 @@ type EvalProfile struct {
 	MaxLeaked     int64   `json:"max_leaked_threads"`
 }
 
+// EvalBound gives what a line says of a bound ("timeout", "max-alloc" …) of a guarded profile; a second line would be a mistake.
+func (p *Policy) EvalBound(name, bound string) (value string, ok bool) {
+	value, ok = p.evalBounds[evalBound{name, bound}]
+	return value, ok
+}
+
+type evalBound struct{ profile, key string }
+
+// Allows tells that a list ("syntax", "call" …) has a line for a name, as it stands.
+func (e EvalProfile) Allows(list, name string) bool {
+	sets := map[string]EvalSet{"syntax": e.Syntax, "call": e.Call, "attribute": e.Attribute, "import": e.Import, "magic": e.Magic}
+	return slices.Contains(sets[list].Allow, name)
+}
+
 // The bounds of a guarded string where no line says otherwise.
 const (
 	evalTimeout    = 5 * time.Second
@@ -48,6 +62,15 @@ const (
 func newEvalProfile() *EvalProfile {
 	return &EvalProfile{Namespace: "adaptive", Timeout: evalTimeout.Seconds(), MaxIterations: evalIterations, MaxCallDepth: evalCallDepth,
 		MaxDepth: evalDepth, MaxNodes: evalSize, MaxAlloc: evalAlloc, MaxLeaked: evalLeaked}
+}
+
+// NewEvalProfile stands among the profiles of a learning run for any that has no line yet; no line can give a profile that name.
+const NewEvalProfile = "*"
+
+// EvalDefaults is a guarded profile without a line: it allows nothing, and has the bounds that all start from.
+func EvalDefaults() EvalProfile {
+	p := &Policy{evals: map[string]*EvalProfile{"": newEvalProfile()}}
+	return p.EvalProfiles()[""]
 }
 
 // EvalProfiles gives the guarded profiles by name, the plain one under "". A name is there where any line gives it a key.
@@ -126,6 +149,10 @@ func (c *compiler) addEval(r *profile.Rule) error {
 	}
 	best, _ := c.profile.Scalar(r.Key) // a line of the command line is stronger than one of the file
 	e.bound(key, best.Value)
+	if c.evalBounds == nil {
+		c.evalBounds = map[evalBound]string{}
+	}
+	c.evalBounds[evalBound{name, key}] = best.Value
 	return nil
 }
 

@@ -65,3 +65,16 @@ func evalWords() []string {
 
 // evalMethodGroups are the words of `eval-attribute` that stand for the methods of a type, which the interpreter counts.
 var evalMethodGroups = []string{"str-methods", "list-methods", "dict-methods", "set-methods", "tuple-methods", "num-methods", "bytes-methods", "date-methods"}
+
+// EvalGroupOf gives the group of `eval-syntax` that stands for a class of ast where all of its classes are among those seen; "" where
+// the class is written by itself. The class `comprehension` has the name of its group, which is meant then.
+func EvalGroupOf(class string, seen []string) string {
+	for _, g := range evalGroups {
+		all := slices.ContainsFunc(g.nodes, func(n string) bool { return n == g.name && slices.Contains(seen, n) }) ||
+			!slices.ContainsFunc(g.nodes, func(n string) bool { return !slices.Contains(seen, n) })
+		if slices.Contains(g.nodes, class) && all {
+			return g.name
+		}
+	}
+	return ""
+}

@@ -19,6 +19,7 @@ const (
 	OpCall     Op = "call"
 	OpNet      Op = "net"
 	OpEval     Op = "eval"
+	OpEvalRule Op = "eval-rule" // a family of learn alone
 	OpEnv      Op = "env"
 	OpHidden   Op = "hidden"
 	OpRemove   Op = "remove"
@@ -63,9 +64,11 @@ type Question struct {
 
 	Kind string // eval: eval, exec, compile
 
-	Family Op     // learn: OpFile, OpImport, OpCall, OpNet or OpEval
+	Key, Item string // eval-rule: what would allow what a guarded string did: a key and one of its items
+
+	Family Op     // learn: OpFile, OpImport, OpCall, OpNet, OpEval or OpEvalRule
 	Site   string // learn, learn-env: file:line, "" where unknown
-	Quiet  bool   // learn: the import system asked, not the program
+	Quiet  bool   // learn: the import system asked, not the program; eval-rule: it came from the caller's names
 
 	Level, Text string // note
 
@@ -99,6 +102,9 @@ var subjects = map[Op]subject{
 	OpEval: {1,
 		func(r *reader, q *Question) { q.Kind = r.oneOf("kind", "eval", "exec", "compile") },
 		func(w *writer, q *Question) { w.str(q.Kind) }},
+	OpEvalRule: {2,
+		func(r *reader, q *Question) { q.Key, q.Item = r.word("key", maxName), r.loose("item", maxName) },
+		func(w *writer, q *Question) { w.str(q.Key).str(q.Item) }},
 	OpRemove: {2,
 		func(r *reader, q *Question) { q.Path, q.Event = r.bytes("path", maxPath), r.word("event", maxName) },
 		func(w *writer, q *Question) { w.bin(q.Path).str(q.Event) }},

@@ -30,6 +30,7 @@ var questions = []Question{
 	{Op: OpLearn, Family: OpCall, Names: []string{"os.system"}, Event: "os.system", Site: "a.py:9"},
 	{Op: OpLearn, Family: OpNet, NetOp: "resolve", Proto: "tcp", Host: "example.com", Port: 443, Site: ""},
 	{Op: OpLearn, Family: OpEval, Kind: "eval", Site: "<string>:1"},
+	{Op: OpLearn, Family: OpEvalRule, Key: "eval-call:calc", Item: "round", Site: "a.py:2", Quiet: true},
 	{Op: OpLearnEnv, Name: "HOME", Site: "a.py:2"},
 	{Seq: 7, Op: OpHidden, Path: "/data", Names: []string{"a", "\xff\n"}},
 	{Seq: 7, Op: OpNative, After: 1 << 40},
