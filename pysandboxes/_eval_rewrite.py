@@ -203,6 +203,10 @@ class _Rewriter:
         """What C code will compare or hash, as deep as it goes."""
         return node if _flat(node) else self.call(node, "whole", node)
 
+    def key(self, node: ast.expr) -> ast.expr:
+        """What an object is asked for by an index: some call a function that they get (pandas)."""
+        return node if _flat(node) else self.call(node, "key", node)
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         sides = [node.left, *node.comparators]
         # a comparison with a constant never goes deep; nor does one of identities
@@ -249,7 +253,7 @@ class _Rewriter:
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         sliced = _slices(node.slice)
         self.inside(node)
-        node.slice = node.slice if sliced else self.whole(node.slice)
+        node.slice = node.slice if sliced else self.key(node.slice)
         if isinstance(node.ctx, ast.Load):
             return self.call(node, "slice", node.value, node.slice) if sliced else node
         if isinstance(node.ctx, ast.Store):
@@ -319,7 +323,7 @@ class _Rewriter:
             )
         if not isinstance(node.target, ast.Subscript):
             raise SystemError("pysandboxes: such an assignment is not rewritten")
-        of, at = self.visit(node.target.value), self.whole(self.visit(node.target.slice))
+        of, at = self.visit(node.target.value), self.key(self.visit(node.target.slice))
         item = placed(ast.Starred(self.call(node.target, "item", of, at), ast.Load()), node.target)
         return placed(ast.Expr(self.call(node, "in_place_item", code, item, value)), node)
 
@@ -404,6 +408,11 @@ class _Rewriter:
             tests.append(branch)
         gone = ast.Delete([placed(ast.Name(name, ast.Del()), node) for name in (subject.id, found)])
         return [given, tests[0], placed(gone, node)]
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.inside(node)
+        node.exc, node.cause = (part and self.call(part, "raised", part) for part in (node.exc, node.cause))
+        return node
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> ast.AST:
         self.inside(node)

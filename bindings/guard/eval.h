@@ -64,7 +64,7 @@ int psb_eval_refuses(const char *text);                      /* the same, with n
 bool psb_eval_among(PyObject *patterns, PyObject *name);     /* does one of them match? */
 
 /* eval_steps.c: an iterator that counts */
-enum { STEPS_LOOP, STEPS_TICK, STEPS_KEEP, STEPS_SUM }; /* LOOP: the source itself gets the items, one by one */
+enum { STEPS_LOOP, STEPS_TICK, STEPS_KEEP, STEPS_SUM, STEPS_HAND }; /* LOOP: the source itself gets the items, one by one; HAND: a function of the context does */
 PyObject *psb_steps(psb_meter *m, PyObject *iterable, int mode);
 extern PyTypeObject psb_steps_type;
 
@@ -72,6 +72,7 @@ extern PyTypeObject psb_steps_type;
 int psb_eval_spec(psb_meter *m, PyObject *spec);       /* charges the widths that a format specification asks for */
 int psb_eval_percent(psb_meter *m, PyObject *format, PyObject *args);
 int psb_eval_fields(psb_meter *m, PyObject *format);   /* str.format's fields: attributes and widths */
+int psb_eval_field(psb_meter *m, PyObject *name);      /* the name of one of them */
 
 int psb_eval_format_ready(void);                      /* 0, or -1 with an exception: before code of the source runs */
 
@@ -93,6 +94,8 @@ int psb_eval_codec(PyObject *const *args, Py_ssize_t n); /* may these name an en
 PyObject *psb_eval_call(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *psb_eval_read(psb_meter *m, PyObject *o, PyObject *name);
 PyObject *psb_eval_value(psb_meter *m, PyObject *o, PyObject *name); /* read, where that may be done */
+PyObject *psb_eval_key(psb_meter *m, PyObject *key); /* an index, with functions in it as ones that are judged */
+bool psb_eval_is_function(PyObject *o); /* something that does nothing but call */
 PyObject *psb_eval_bind(psb_meter *m, PyObject *f); /* a callable that C code may be given */
 extern PyTypeObject psb_bound_type;
 /* `of` and `attribute`: what f was read from and by which name; NULL where it was not. */
@@ -129,6 +132,7 @@ PyObject *psb_eval_match(psb_meter *m, PyObject *const *a, Py_ssize_t n);
 enum { PROTOCOL_WITH, PROTOCOL_ASYNC_WITH, PROTOCOL_AWAIT, PROTOCOL_ASYNC_FOR };
 PyObject *psb_eval_protocol(psb_meter *m, PyObject *o, int kind);
 PyObject *psb_eval_delegate(psb_meter *m, PyObject *o);
+bool psb_eval_own_generator(psb_meter *m, PyObject *o);
 
 /* eval_wrapper.c: o.__name__(...) of a type in C */
 bool psb_eval_is_wrapper(PyObject *f);
@@ -148,6 +152,7 @@ bool psb_eval_builtin_type(PyTypeObject *t);
 PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 
 /* eval_whole.c: is a container, written out as a tree, within bounds? written: as a text, which is charged */
+PyObject *psb_eval_held(PyObject *o); /* what a view, an alias, an exception holds; else itself. Borrowed, may be NULL */
 int psb_eval_whole(psb_meter *m, PyObject *o, bool written);
 int psb_eval_whole_all(psb_meter *m, PyObject *const *args, Py_ssize_t n, bool written);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { PLAIN, GETATTR, HASATTR, DIR, TICK, SUM, MOST, SORTED, KEEP, KEEP_MAPPING, BYTES, ITER, MAP, FILTER, ZIP, REVERSED, POW, FORMAT, TYPE, ROUND, PRINT, WHOLE, DESCRIPTOR, SUPER };
+enum { PLAIN, GETATTR, HASATTR, DIR, TICK, SUM, MOST, SORTED, KEEP, KEEP_MAPPING, BYTES, ITER, MAP, FILTER, ZIP, REVERSED, POW, FORMAT, TYPE, ROUND, PRINT, WHOLE, DESCRIPTOR, SUPER, SLICE };
 
 static const struct {
     const char *name;
@@ -17,7 +17,7 @@ static const struct {
     {"int", PLAIN},      {"isinstance", PLAIN}, {"issubclass", PLAIN}, {"iter", ITER},     {"len", PLAIN},      {"list", KEEP},
     {"map", MAP},        {"max", MOST},       {"min", MOST},         {"next", PLAIN},      {"oct", PLAIN},      {"ord", PLAIN},
     {"pow", POW},        {"print", PRINT},    {"range", PLAIN},      {"repr", WHOLE},      {"reversed", REVERSED}, {"round", ROUND},
-    {"set", KEEP},       {"slice", PLAIN},    {"sorted", SORTED},    {"str", WHOLE},       {"sum", SUM},        {"tuple", KEEP},
+    {"set", KEEP},       {"slice", SLICE},    {"sorted", SORTED},    {"str", WHOLE},       {"sum", SUM},        {"tuple", KEEP},
     {"type", TYPE},      {"zip", ZIP},        {"staticmethod", DESCRIPTOR}, {"classmethod", DESCRIPTOR}, {"property", DESCRIPTOR}, {"super", SUPER},
 };
 
@@ -154,7 +154,13 @@ PyObject *psb_eval_builtin(psb_meter *m, const char *name, PyObject *f, PyObject
                 return NULL;
             }
         break;
+    case SLICE: /* freed as deep as it is nested, by as many calls of C */
+        rc = psb_eval_whole_all(m, args, n + k, false);
+        break;
     case DESCRIPTOR: /* C code calls these functions */
+        for (Py_ssize_t i = 0; i < n + k; i++)
+            if (Py_IS_TYPE(args[i], &PyStaticMethod_Type) || Py_IS_TYPE(args[i], &PyClassMethod_Type) || Py_IS_TYPE(args[i], &PyProperty_Type))
+                return psb_eval_refuses("evaluated code may not put a staticmethod, a classmethod or a property into another one"), NULL;
         if (n > FEW || k > FEW)
             return psb_eval_refuses("evaluated code may not give a builtin so many arguments"), NULL;
         bind_first = bind_keywords = bind_all = true;

@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+#if PY_VERSION_HEX >= 0x030D0000 /* an internal header has it since then */
+PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *pos, PyObject **key, Py_hash_t *hash);
+#endif
+
 /* A callable in the hands of C code (map, sorted(key=), a context's function): each call of it is judged like one in the code.
  * `name` is NULL where the callable is any object, else that of the builtin it stands for. */
 typedef struct {
@@ -45,6 +49,16 @@ static void dealloc(bound *b) {
     PyObject_GC_Del(b);
 }
 
+/* Equal to the function that it stands for: as a key of a dict it finds what that finds. */
+static PyObject *compare(PyObject *self, PyObject *other, int op) {
+    PyObject *a = ((bound *)self)->f, *b = Py_TYPE(other) == &psb_bound_type ? ((bound *)other)->f : other;
+    if (!a || !b || (op != Py_EQ && op != Py_NE))
+        Py_RETURN_NOTIMPLEMENTED;
+    return PyObject_RichCompare(a, b, op);
+}
+
+static Py_hash_t hash(bound *b) { return b->f ? PyObject_Hash(b->f) : 0; }
+
 static PyObject *repr(bound *b) { return b->f ? PyObject_Repr(b->f) : PyUnicode_FromString("<cleared>"); }
 
 PyTypeObject psb_bound_type = {
@@ -54,6 +68,8 @@ PyTypeObject psb_bound_type = {
     .tp_vectorcall_offset = offsetof(bound, call),
     .tp_call = PyVectorcall_Call,
     .tp_repr = (reprfunc)repr,
+    .tp_hash = (hashfunc)hash,
+    .tp_richcompare = compare,
     .tp_traverse = (traverseproc)traverse,
     .tp_clear = (inquiry)clear,
     .tp_dealloc = (destructor)dealloc,
@@ -73,8 +89,40 @@ static PyObject *make(psb_meter *m, PyObject *f, const char *name) {
 
 PyObject *psb_eval_bound_builtin(psb_meter *m, PyObject *f, const char *name) { return make(m, f, name); }
 
-static bool is_function(PyObject *o) {
-    return PyFunction_Check(o) || PyCFunction_Check(o) || PyMethod_Check(o) || Py_IS_TYPE(o, &PyMethodDescr_Type);
+/* What does nothing but call: functions and what the standard library makes of them. Other callable objects are handed on as they are. */
+bool psb_eval_is_function(PyObject *o) {
+    static const char *const CALLS[] = {"functools.partial", "functools._lru_cache_wrapper", "operator.methodcaller", "operator.attrgetter", "method-wrapper", NULL};
+    if (PyFunction_Check(o) || PyCFunction_Check(o) || PyMethod_Check(o) || Py_IS_TYPE(o, &PyMethodDescr_Type) || Py_IS_TYPE(o, &PyWrapperDescr_Type))
+        return true;
+    if (!PyCallable_Check(o) || PyType_Check(o))
+        return false;
+    for (PyTypeObject *t = Py_TYPE(o); t; t = t->tp_base)
+        for (const char *const *p = CALLS; *p; p++)
+            if (strcmp(t->tp_name, *p) == 0)
+                return true;
+    return false;
+}
+
+/* An iterator of the interpreter's or of itertools, or a generator of the source: it may have no end, so that who is handed it would never
+ * come back, and functions may come out of it. Files and others of the host's are more than iterators, and stay what they are. */
+static bool endless(psb_meter *m, PyObject *o) {
+    const char *name = Py_TYPE(o)->tp_name;
+    if (!PyIter_Check(o))
+        return false;
+    if (PyGen_CheckExact(o))
+        return psb_eval_own_generator(m, o);
+    return Py_TYPE(o) == &psb_steps_type || strncmp(name, "itertools.", 10) == 0 || (!(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !strchr(name, '.'));
+}
+
+/* A range is walked by whom it is given to, with nobody counting; as one that counts it would be a range no more. */
+static int walked(psb_meter *m, PyObject *o) {
+    Py_ssize_t n = PyRange_Check(o) ? PyObject_Size(o) : 0;
+    if (n < 0)
+        PyErr_Clear(); /* more than fit */
+    if (n < 0 || n > m->iterations)
+        return psb_meter_trip(m, "eval-max-iterations");
+    m->iterations -= n;
+    return 0;
 }
 
 bool psb_eval_own_function(psb_meter *m, PyObject *f) { return PyFunction_Check(f) && ((PyFunctionObject *)f)->func_builtins == m->builtins; }
@@ -141,6 +189,32 @@ static int getter_names(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssi
     return 0;
 }
 
+static bool begins(PyObject *name, const char *with) {
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    PyErr_Clear();
+    return text && strncmp(text, with, strlen(with)) == 0;
+}
+
+/* string.Formatter walks the attributes that a text names, as str.format does. */
+static int formatter(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n) {
+    PyObject *self = PyMethod_Check(f) ? PyMethod_GET_SELF(f) : NULL, *function = PyMethod_Check(f) ? PyMethod_GET_FUNCTION(f) : f;
+    PyObject *name = NULL, *home = NULL;
+    Py_ssize_t at = self ? 0 : 1;
+    int rc = 0;
+    if (!PyFunction_Check(function))
+        return 0;
+    name = ((PyFunctionObject *)function)->func_qualname;
+    home = ((PyFunctionObject *)function)->func_module;
+    if (!home || !PyUnicode_Check(home) || PyUnicode_CompareWithASCIIString(home, "string") != 0 || !begins(name, "Formatter."))
+        return 0;
+    PyObject *format = n > at ? args[at] : NULL;
+    if (format && PyUnicode_CheckExact(format))
+        rc = PyUnicode_CompareWithASCIIString(name, "Formatter.get_field") == 0 ? psb_eval_field(m, format) : psb_eval_fields(m, format);
+    else
+        rc = psb_eval_refuses("evaluated code may give string.Formatter an exact str by position only");
+    return rc;
+}
+
 int psb_eval_not_granted(psb_meter *m, PyObject *f) {
     if (!m->learned && !PyCFunction_Check(f) && !PyFunction_Check(f) && !PyType_Check(f))
         return psb_eval_refuses("evaluated code may not call this object: eval-call has to name it. A method is called where it is read: o.method(...)");
@@ -155,12 +229,74 @@ int psb_eval_not_granted(psb_meter *m, PyObject *f) {
 
 #define FEW 16
 
+static int handed(psb_meter *m, PyObject *f) {
+    return psb_eval_own_function(m, f) || own_method(m, f) ? 1 : psb_eval_granted(m, f);
+}
+
+#define MOST_DEEP 100
+#define MOST_CONTAINERS 5000000 /* a fifth of a second */
+
+/* Functions in lists, dicts and the like are called by whom they are given to as well. Their containers are the source's, or the host's,
+ * and stay what they are: with a function that the source could not call they are not handed on. */
+static int holds_none(psb_meter *m, PyObject *o, int depth, int64_t *left) {
+    PyObject *key, *value;
+    Py_ssize_t pos = 0;
+    if (!(o = psb_eval_held(o))) /* a view is what its dict holds */
+        return 0;
+    bool row = PyList_CheckExact(o) || PyTuple_CheckExact(o), set = PyAnySet_CheckExact(o);
+    Py_hash_t hash;
+    int rc = 0;
+    if (!row && !set && !PyDict_CheckExact(o)) {
+        if (!depth || !psb_eval_is_function(o))
+            return 0;
+        rc = handed(m, o);
+        return rc < 0 ? -1 : rc ? 0 : psb_eval_not_granted(m, o);
+    }
+    if (depth > MOST_DEEP || --*left < 0)
+        return psb_meter_trip(m, "it handed on a container that is nested more than 100 deep or has more than five million parts");
+    while (rc == 0 && row && pos < PySequence_Fast_GET_SIZE(o)) {
+        value = PySequence_Fast_GET_ITEM(o, pos++);
+        rc = psb_eval_scalar(value) ? 0 : holds_none(m, value, depth + 1, left);
+    }
+    while (rc == 0 && set && _PySet_NextEntry(o, &pos, &key, &hash))
+        rc = psb_eval_scalar(key) ? 0 : holds_none(m, key, depth + 1, left);
+    while (rc == 0 && !row && !set && PyDict_Next(o, &pos, &key, &value))
+        rc = (psb_eval_scalar(key) || holds_none(m, key, depth + 1, left) == 0) && (psb_eval_scalar(value) || holds_none(m, value, depth + 1, left) == 0) ? 0 : -1;
+    return rc;
+}
+
+PyObject *psb_eval_key(psb_meter *m, PyObject *key) {
+    if (psb_eval_scalar(key))
+        return Py_NewRef(key);
+    if (psb_eval_whole(m, key, false) < 0 || walked(m, key) < 0)
+        return NULL;
+    if (psb_eval_is_function(key))
+        return psb_eval_bind(m, key);
+    PyObject *own = PyTuple_CheckExact(key) ? PyTuple_New(PyTuple_GET_SIZE(key)) : Py_NewRef(key);
+    for (Py_ssize_t i = 0; own && own != key && i < PyTuple_GET_SIZE(key); i++) {
+        PyObject *o = PyTuple_GET_ITEM(key, i), *part = psb_eval_is_function(o) ? psb_eval_bind(m, o) : Py_NewRef(o);
+        if (!part)
+            Py_CLEAR(own);
+        else
+            PyTuple_SET_ITEM(own, i, part);
+    }
+    return own;
+}
+
 /* A function of the context may call what it is given (functools.reduce): functions that the source could not call itself go in as
  * ones that are judged. */
 static PyObject *foreign(psb_meter *m, PyObject *f, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
     Py_ssize_t all = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), functions = 0;
-    for (Py_ssize_t i = 0; i < all; i++)
-        functions += is_function(args[i]) && !psb_eval_own_function(m, args[i]);
+    for (Py_ssize_t i = 0; i < all; i++) {
+        if (psb_eval_scalar(args[i]))
+            continue;
+        int64_t left = MOST_CONTAINERS;
+        if (walked(m, args[i]) < 0 || holds_none(m, args[i], 0, &left) < 0)
+            return NULL;
+        if (left < MOST_CONTAINERS - 1000)
+            m->countdown = 1; /* look at the clock soon */
+        functions += endless(m, args[i]) || (psb_eval_is_function(args[i]) && !psb_eval_own_function(m, args[i]));
+    }
     if (!functions)
         return PyObject_Vectorcall(f, args, (size_t)n, kwnames);
     if (all > FEW)
@@ -168,7 +304,9 @@ static PyObject *foreign(psb_meter *m, PyObject *f, PyObject *const *args, Py_ss
     PyObject *own[FEW], *result = NULL;
     Py_ssize_t made = 0;
     for (; made < all; made++)
-        if (!(own[made] = is_function(args[made]) ? psb_eval_bind(m, args[made]) : Py_NewRef(args[made])))
+        if (!(own[made] = endless(m, args[made])    ? psb_steps(m, args[made], STEPS_HAND)
+                          : psb_eval_is_function(args[made]) ? psb_eval_bind(m, args[made])
+                                                    : Py_NewRef(args[made])))
             break;
     if (made == all)
         result = PyObject_Vectorcall(f, own, (size_t)n, kwnames);
@@ -255,7 +393,7 @@ PyObject *psb_eval_judged(psb_meter *m, PyObject *f, PyObject *const *args, Py_s
         return NULL;
     if (!there && psb_eval_not_granted(m, f) < 0)
         return NULL;
-    if (getter_names(m, f, args, n) < 0)
+    if (getter_names(m, f, args, n) < 0 || formatter(m, f, args, n) < 0)
         return NULL;
     if (PyType_Check(f)) {
         const char *name = ((PyTypeObject *)f)->tp_name;

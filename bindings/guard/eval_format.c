@@ -62,7 +62,7 @@ int psb_eval_format_ready(void) {
 }
 
 /* "0.a[b].c": every attribute on the way. */
-static int field(psb_meter *m, PyObject *name) {
+int psb_eval_field(psb_meter *m, PyObject *name) {
     PyObject *split = PyObject_CallMethod(module, "formatter_field_name_split", "O", name);
     PyObject *rest = split && PyTuple_Check(split) && PyTuple_GET_SIZE(split) == 2 ? PyTuple_GET_ITEM(split, 1) : NULL, *part;
     int rc = rest ? 0 : -1;
@@ -86,7 +86,7 @@ int psb_eval_fields(psb_meter *m, PyObject *format) {
         if (psb_meter_step(m) < 0 || !PyArg_ParseTuple(part, "OOOO", &literal, &name, &spec, &conversion)) {
             rc = -1;
         } else if (PyUnicode_Check(name)) {
-            rc = field(m, name);
+            rc = psb_eval_field(m, name);
             if (rc == 0 && PyUnicode_Check(spec)) {
                 if (PyUnicode_FindChar(spec, '{', 0, PyUnicode_GET_LENGTH(spec), 1) >= 0)
                     rc = psb_eval_refuses("evaluated code may not use str.format with a field inside of a format specification; an f-string may");

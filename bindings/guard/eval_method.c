@@ -148,14 +148,14 @@ PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObje
     int kind = kind_of(name), rc = 0;
     if (psb_eval_whole_all(m, given, n + k, kind == FORMAT || kind == FORMAT_MAP) < 0 || (kind == SORT && psb_eval_whole(m, self, false) < 0))
         return NULL;
-    if (kind < 0 || (n + k > MOST && (kind == WALK || kind == SORT || kind == WIDTH))) {
-        if (kind >= 0) {
-            psb_eval_refuses("evaluated code may not give a method so many arguments");
-            return NULL;
-        }
+    if (n > MOST && (kind == WALK || kind == SORT || kind == WIDTH))
+        return psb_eval_refuses("evaluated code may not give a method so many arguments"), NULL;
+    if (kind < 0) {
         return psb_meter_charged(m, PyObject_Vectorcall(f, given - unbound, (size_t)(n + unbound), kwnames));
     }
-    PyObject *own[MOST + 1], *made[MOST + 1], *exact = NULL, *result = NULL;
+    PyObject *few[MOST + 1], **own = n + k > MOST ? PyMem_New(PyObject *, n + k + 1) : few, *made[MOST + 1], *exact = NULL, *result = NULL;
+    if (!own)
+        return PyErr_NoMemory();
     int owned = 0;
     PyObject *const *args = given;
     switch (kind) {
@@ -216,6 +216,8 @@ PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObje
         }
         break;
     case SORT:
+        if (n + k > MOST)
+            rc = psb_eval_refuses("evaluated code may not give a method so many arguments");
         for (Py_ssize_t i = 0; rc == 0 && i < n + k; i++) {
             made[owned] = psb_eval_bind(m, given[i]);
             rc = made[owned] ? 0 : -1;
@@ -236,5 +238,7 @@ PyObject *psb_eval_method(psb_meter *m, PyObject *self, const char *name, PyObje
     Py_XDECREF(exact);
     while (owned)
         Py_XDECREF(made[--owned]);
+    if (own != few)
+        PyMem_Free(own);
     return result;
 }

@@ -42,7 +42,7 @@ PyObject *psb_eval_protocol(psb_meter *m, PyObject *o, int kind) {
 }
 
 /* Is it a generator of this evaluation, which has ticks in it? */
-static bool own_generator(psb_meter *m, PyObject *o) {
+bool psb_eval_own_generator(psb_meter *m, PyObject *o) {
     PyObject *frame = PyGen_CheckExact(o) ? PyObject_GetAttrString(o, "gi_frame") : NULL, *builtins = NULL;
     if (frame && PyFrame_Check(frame))
         builtins = PyFrame_GetBuiltins((PyFrameObject *)frame);
@@ -57,5 +57,5 @@ static bool own_generator(psb_meter *m, PyObject *o) {
 PyObject *psb_eval_delegate(psb_meter *m, PyObject *o) {
     if (psb_meter_step(m) < 0)
         return NULL;
-    return own_generator(m, o) ? Py_NewRef(o) : psb_steps(m, o, STEPS_LOOP);
+    return psb_eval_own_generator(m, o) ? Py_NewRef(o) : psb_steps(m, o, STEPS_LOOP);
 }

@@ -118,6 +118,11 @@ HELPER(h_whole) { /* what C is about to compare or to hash */
     return psb_eval_whole(m, a[0], false) < 0 ? NULL : Py_NewRef(a[0]);
 }
 
+HELPER(h_key) {
+    ENTER(1)
+    return psb_eval_key(m, a[0]);
+}
+
 HELPER(h_compare) { /* operator, as the C API numbers it */
     ENTER(3)
     long op = PyLong_AsLong(a[0]);
@@ -128,7 +133,10 @@ HELPER(h_compare) { /* operator, as the C API numbers it */
 
 HELPER(h_slice) {
     ENTER(2)
-    return psb_meter_step(m) < 0 ? NULL : psb_meter_charged(m, PyObject_GetItem(a[0], a[1]));
+    /* a slice of slices of slices is freed by as many calls of C */
+    PyObject *key = psb_meter_step(m) < 0 ? NULL : psb_eval_key(m, a[1]), *part = key ? PyObject_GetItem(a[0], key) : NULL;
+    Py_XDECREF(key);
+    return psb_meter_charged(m, part);
 }
 
 static bool walks(PyObject *o) { return PyRange_Check(o) || PyIter_Check(o); }
@@ -190,6 +198,13 @@ HELPER(h_text) { /* the pieces of an f-string */
 HELPER(h_judge) { /* a decorator, which the interpreter calls by itself */
     ENTER(1)
     return psb_meter_step(m) < 0 ? NULL : PyCallable_Check(a[0]) ? psb_eval_judge(m, a[0]) : Py_NewRef(a[0]);
+}
+
+HELPER(h_raised) { /* of a class that stands after `raise` the interpreter makes an object */
+    ENTER(1)
+    bool makes = PyExceptionClass_Check(a[0]) && ((PyTypeObject *)a[0])->tp_flags & Py_TPFLAGS_HEAPTYPE && !psb_eval_own_class(m, a[0]);
+    int may = psb_meter_step(m) < 0 ? -1 : makes ? psb_eval_granted(m, a[0]) : 1;
+    return may < 0 || (!may && psb_eval_not_granted(m, a[0]) < 0) ? NULL : Py_NewRef(a[0]);
 }
 
 HELPER(h_target) { /* o in o.name = v */
@@ -261,6 +276,7 @@ static PyMethodDef HELPERS[] = {
     {"item", F(h_item), METH_FASTCALL, NULL},
     {"bounds", F(h_bounds), METH_FASTCALL, NULL},
     {"whole", F(h_whole), METH_FASTCALL, NULL},
+    {"key", F(h_key), METH_FASTCALL, NULL},
     {"compare", F(h_compare), METH_FASTCALL, NULL},
     {"slice", F(h_slice), METH_FASTCALL, NULL},
     {"member", F(h_member), METH_FASTCALL, NULL},
@@ -268,6 +284,7 @@ static PyMethodDef HELPERS[] = {
     {"format", F(h_format), METH_FASTCALL, NULL},
     {"text", F(h_text), METH_FASTCALL, NULL},
     {"judge", F(h_judge), METH_FASTCALL, NULL},
+    {"raised", F(h_raised), METH_FASTCALL, NULL},
     {"target", F(h_target), METH_FASTCALL, NULL},
     {"attribute", F(h_attribute), METH_FASTCALL, NULL},
     {"in_place_attribute", F(h_in_place_attribute), METH_FASTCALL, NULL},

@@ -26,6 +26,8 @@ static PyObject *next(steps *s) {
         Py_CLEAR(item);
     if (item && s->mode != STEPS_LOOP && psb_eval_whole(m, item, false) < 0) /* C compares and hashes it */
         Py_CLEAR(item);
+    if (item && s->mode == STEPS_HAND && psb_eval_is_function(item))
+        Py_SETREF(item, psb_eval_bind(m, item));
     return item;
 }
 

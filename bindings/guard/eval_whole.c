@@ -2,6 +2,8 @@
  * it as a tree, with nothing in between that could be stopped. So plain containers are walked here first, within a bound. */
 #include "eval.h"
 
+#include <string.h>
+
 #if PY_VERSION_HEX >= 0x030D0000 /* an internal header has it since then */
 PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *pos, PyObject **key, Py_hash_t *hash);
 #endif
@@ -23,8 +25,19 @@ typedef struct {
     PyObject *dict;
 } view;
 
-/* Views, slices and exceptions are written and compared by what they hold. */
-static PyObject *held(PyObject *o) {
+/* `list[int]`, `int | str`: hash() follows them without end. The second has no name in the headers. */
+static bool alias(PyObject *o) {
+    return Py_IS_TYPE(o, &Py_GenericAliasType) || (!(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) && strcmp(Py_TYPE(o)->tp_name, "types.UnionType") == 0);
+}
+
+/* Views, slices, aliases and exceptions are written and compared by what they hold. Borrowed from the object. */
+PyObject *psb_eval_held(PyObject *o) {
+    if (alias(o)) {
+        PyObject *args = PyObject_GetAttrString(o, "__args__");
+        PyErr_Clear();
+        Py_XDECREF(args);
+        return args && PyTuple_Check(args) ? args : NULL;
+    }
     if (Py_IS_TYPE(o, &PyDictKeys_Type) || Py_IS_TYPE(o, &PyDictValues_Type) || Py_IS_TYPE(o, &PyDictItems_Type))
         return ((view *)o)->dict;
     if (PyExceptionInstance_Check(o))
@@ -33,7 +46,7 @@ static PyObject *held(PyObject *o) {
 }
 
 static bool container(PyObject *o) {
-    return PyList_Check(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o) || PySlice_Check(o) || held(o) != o;
+    return PyList_Check(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o) || PySlice_Check(o) || psb_eval_held(o) != o;
 }
 
 static bool item(walk *w, PyObject *o, int depth) {
@@ -49,7 +62,7 @@ static bool item(walk *w, PyObject *o, int depth) {
 }
 
 static bool within(walk *w, PyObject *o, int depth) {
-    if (depth > MOST_DEEP || !(o = held(o)))
+    if (depth > MOST_DEEP || !(o = psb_eval_held(o)))
         return false;
     if (PySlice_Check(o)) {
         PySliceObject *slice = (PySliceObject *)o;

@@ -5,7 +5,8 @@ host, the secret, or a function that opens any of them. Bare it does so (the neg
 without end. Each runs under the widest profile that can be written, and under that of a calculator.
 
 The context: ``obj`` (an object of a class of the host's, with a method ``work`` and an attribute ``value``), ``func`` (a function of
-the host, which is not granted; so is ``func2``, of two arguments), ``call`` (calls its argument) and ``reduce``, which are granted.
+the host, which is not granted; so is ``func2``, of two arguments; ``partial``, made of it; ``Fails``, an exception), ``frame`` (calls the functions that it gets as an index),
+``call`` (calls its argument), ``call_each`` (each in a container) and ``reduce``, which are granted.
 """
 
 from __future__ import annotations
@@ -240,6 +241,43 @@ ESCAPES: dict[str, dict[str, str]] = {
         "dunder import": "got = __import__('os')",
         "import by its builtin": "f = __import__\ngot = f('os')",
     },
+    "functions that others call": {
+        "in a list": "got = call_each([func])[0]",
+        "in a tuple": "got = call_each((func,))[0]",
+        "in a set": "got = call_each({func})[0]",
+        "in a list of lists": "got = call_each([[func]])[0][0]",
+        "as keys": "got = call_each({func: 1})[0]",
+        "in a view": "got = call_each({1: func}.values())[0]",
+        "in a view of keys": "got = call_each({func: 1}.keys())[0]",
+        "in an iterator": "got = call_each(iter([func]))[0]",
+        "in a generator": "got = call_each(f for f in [func])[0]",
+        "in a map": "got = call_each(map(lambda f: f, [func]))[0]",
+        "in a chain": "import itertools\ngot = call_each(itertools.chain([func]))[0]",
+        "by keyword": "got = call_each(fs=[func])[0]",
+        "a partial": "got = call(partial)",
+        "a partial in a list": "got = call_each([partial])[0]",
+        "a partial by reduce": "got = reduce(partial, [1, 2])",
+        "as an index": "got = frame[func][0]",
+        "in an index": "got = frame[func, 1][0]",
+        "in an index with a slice": "got = frame[func, 1:2][0]",
+        "as an index that is set": "frame[func] = 1\ngot = frame.last[0]",
+        "a partial as an index": "got = frame[partial][0]",
+    },
+    "exceptions that are made": {
+        "raised class": "try:\n    raise Fails\nexcept Fails as e:\n    got = e.args[0]",
+        "raised as a cause": "try:\n    raise ValueError from Fails\nexcept Exception as e:\n    got = e.__cause__.args[0]",
+        "raised by another name": "F = [Fails][0]\ntry:\n    raise F\nexcept Fails as e:\n    got = e.args[0]",
+    },
+    "string.Formatter": {
+        "format": "import string\ngot = string.Formatter().format('{0.__class__}', ())",
+        "vformat": "import string\ngot = string.Formatter().vformat('{0.__class__}', ((),), {})",
+        "get_field": "import string\ngot = str(string.Formatter().get_field('0.__class__', ((),), {}))",
+        "unbound": "import string\ngot = string.Formatter.format(string.Formatter(), '{0.__class__}', ())",
+        "by keyword": "import string\ngot = string.Formatter().vformat(format_string='{0.__class__}', args=((),), kwargs={})",
+        "kept": "import string\nf = string.Formatter().format\ngot = f('{0.__class__}', ())",
+        "by map": "import string\ngot = list(map(string.Formatter().format, ['{0.__class__}'], [()]))[0]",
+        "nested": "import string\ngot = string.Formatter().format('{0:>{1.__class__.__itemsize__}}{1.__class__}', 1, ())",
+    },
     "names": {
         "nfkc": "got = ().__c\u217cass__.__base__",
         "nfkc attribute": "got = func.__\U0001d520\U0001d52c\U0001d521\U0001d522__",
@@ -343,6 +381,16 @@ FLOODS: dict[str, str] = {
     "sort by an own order": "class A:\n    def __lt__(self, o):\n        for x in range(10 ** 9): pass\n        return True\ngot = sorted([A(), A(), A()])",
     "hash that does not end": "class A:\n    def __hash__(self):\n        while True: pass\n    def __eq__(self, o): return True\ngot = {A(): 1}",
     "repr that doubles": "class A:\n    def __init__(self, x): self.x = x\n    def __repr__(self): return repr(self.x) + repr(self.x)\na = 'ab'\nfor i in range(19):\n    a = A(a)\ngot = [repr(a) for i in range(10 ** 9)]",
+    "counter of a range": "import collections\ngot = collections.Counter(range(10 ** 12))",
+    "mean of a range": "import statistics\ngot = statistics.mean(range(10 ** 12))",
+    "counter of a repeat": "import collections, itertools\ngot = collections.Counter(itertools.repeat(1))",
+    "deque of a count": "import collections, itertools\ngot = collections.deque(itertools.count(), 1)",
+    "deque of a cycle": "import collections, itertools\ngot = collections.deque(itertools.cycle([1]), 1)",
+    "deque that is extended": "import collections, itertools\ngot = collections.deque([], 1)\ngot.extend(itertools.count())",
+    "mean of a generator": "import statistics\ngot = statistics.mean(x for x in range(10 ** 12))",
+    "slices in slices": "got = None\nfor i in range(300000):\n    got = slice(got)\nraise MemoryError",
+    "slices in slices by an index": "class A:\n    def __getitem__(self, key): return key\na = A()\ngot = None\nfor i in range(300000):\n    got = a[got:]\nraise MemoryError",
+    "hash of an alias": "got = list\nfor i in range(300000):\n    got = list[got]\ngot = {got: 1}\nraise MemoryError",
     "matching a long sequence": "l = list(range(10 ** 5))\nwhile True:\n    match l:\n        case [a, *b]: got = b",
 }
 
@@ -352,5 +400,7 @@ REFUSED_FLOODS: dict[str, str] = {
     "init by its name": "got = []\ngot.__init__(range(10 ** 12))",
     "new by its name": "got = tuple.__new__(tuple, range(10 ** 12))",
     "product by its name": "got = [0].__mul__(10 ** 11)",
+    "static methods of static methods": "got = None\nfor i in range(300000):\n    got = staticmethod(got)\nraise MemoryError",
+    "class methods of class methods": "got = None\nfor i in range(300000):\n    got = classmethod(got)\nraise MemoryError",
     "membership by its name": "got = range(10 ** 12).__contains__('a')",
 }

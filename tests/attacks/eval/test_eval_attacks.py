@@ -32,7 +32,7 @@ ABSENT = (NameError, AttributeError)
 BUILTINS = (
     "abs, all, any, bool, bytes, callable, dict, enumerate, filter, float, format, frozenset, getattr, hasattr, hash, int, isinstance, iter, "
     "len, list, map, max, min, next, ord, chr, pow, print, range, repr, reversed, round, set, slice, sorted, str, sum, tuple, type, zip, *Error, "
-    "BaseException, Exception, StopIteration, GeneratorExit, call, reduce, staticmethod, classmethod, property, super"
+    "BaseException, Exception, StopIteration, GeneratorExit, call, call_each, reduce, staticmethod, classmethod, property, super"
 )
 #: Of these a class may define what it likes, and what C code calls by them has to be the class's own.
 MAGIC = (
@@ -45,7 +45,7 @@ eval-syntax=arith, compare, conditional, loop, comprehension, assign, func, asyn
 eval-syntax=Assert, Delete, Global, Nonlocal, Pass
 eval-call={BUILTINS}
 eval-attribute=*
-eval-import=json, functools
+eval-import=json, functools, string, collections, itertools, statistics
 eval-magic={MAGIC}
 eval-timeout=1s
 eval-max-depth=60
@@ -91,8 +91,30 @@ def call(f):
     return f()
 
 
+def call_each(fs):
+    """One that looks for functions in what it is given."""
+    return [call_each(f) if isinstance(f, (list, tuple)) else f() for f in fs]
+
+
+class Frame:
+    """An index that is a function is called, as pandas does."""
+
+    def __getitem__(self, key: object) -> object:
+        return [k(self) if callable(k) else k for k in (key if isinstance(key, tuple) else (key,))]
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.last = self[key]
+
+
+class Fails(Exception):
+    def __init__(self) -> None:
+        super().__init__(SECRET)
+
+
 def context() -> dict[str, object]:
-    return {"obj": Host(), "func": func, "func2": func2, "call": call, "reduce": functools.reduce}
+    partial = functools.partial(func, 1)
+    granted = {"call": call, "call_each": call_each, "reduce": functools.reduce}
+    return {"obj": Host(), "func": func, "func2": func2, "partial": partial, "frame": Frame(), "Fails": Fails, **granted}
 
 
 def reached(got: object) -> bool:
@@ -202,3 +224,30 @@ def test_what_another_string_has_left(profiles):
     for source in ("a.work()", "a.more()", "A.work()", "A().work()"):
         with pytest.raises((RuleEvalPermissionError, EvalSyntaxRejected)):
             guarded_eval(source, names=space)
+
+
+@pytest.mark.parametrize("n", [64, 65, 100, 300, 3000])
+def test_many_keywords(profiles, n):
+    """What C code of ours keeps on its stack is no more than fits, whatever a call has."""
+    for source in (
+        "','.join(['a'], **k)",
+        "'a'.replace('b', 'c', **k)",
+        "'{}'.format(1, **k)",
+        "[].sort(**k)",
+        "set().union([1], **k)",
+    ):
+        code = f"k = {{'a' + str(i): 1 for i in range({n})}}\n"
+        try:
+            plain: object = eval(source, {"k": {f"a{i}": 1 for i in range(n)}})
+        except TypeError:
+            plain = TypeError
+        names: dict[str, object] = {}
+        try:
+            guarded_eval(f"{code}got = {source}", names=names)
+        except (TypeError, RuleEvalPermissionError):
+            assert plain is TypeError, source
+        else:
+            assert names["got"] == plain, source
+    names = {}
+    guarded_eval(f"d = {{}}\nd.update({{}}, **{{'a' + str(i): 1 for i in range({n})}})\ngot = len(d)", names=names)
+    assert names["got"] == n
