@@ -226,7 +226,11 @@ def addressed(value: object, depth: int = 0) -> bool:
 
 def outside(value: object, depth: int = 0) -> bool:
     """Is this something that a guarded string may never hold?"""
-    if isinstance(value, (types.FrameType, types.CodeType, types.ModuleType, types.TracebackType)) or value is object or value is type:
+    if (
+        isinstance(value, (types.FrameType, types.CodeType, types.ModuleType, types.TracebackType))
+        or value is object
+        or value is type
+    ):
         return True
     if isinstance(value, str) and "s3cret" in value:
         return True
