@@ -241,3 +241,37 @@ def test_nothing_outlives_the_program(held: Place) -> None:
     assert done.returncode == 5, done.stderr
     for pid in done.stdout.split():
         assert not Path("/proc", pid).exists()
+
+
+LINKS = {
+    "a link to a file": "print(open('link').read(), os.readlink('link'), os.path.islink('link'), os.path.realpath('link') == os.path.abspath('data/x'))",
+    "a link alone": "print(os.readlink('link'), os.lstat('link').st_size)",
+    "a link in a folder of its own": "print(os.readlink('links/one'), open('links/one').read())",
+    "a link to a folder": "print(os.readlink('folder'), open('folder/x').read(), os.listdir('folder'))",
+    "a link over a link": "print(open('twice').read(), os.readlink('twice'), os.readlink('link'))",
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_is_seen_as_one(place: Place, name: str) -> None:
+    """The name that a rule says may be looked at as the link that it is; and the line that a refusal names does it."""
+    place.file("data/x", "text")
+    (place.folder / "links").mkdir()
+    for link, target in {"link": "data/x", "links/one": "../data/x", "folder": "data", "twice": "link"}.items():
+        (place.folder / link).symlink_to(target)
+    code = f"import os; {LINKS[name]}"
+    bare = place.bare("-c", code)
+    assert bare.returncode == 0, bare.stderr
+    assert place.run("--learn", "-c", code).stdout == bare.stdout
+    done = place.run("-c", code)
+    assert (done.returncode, done.stdout) == (0, bare.stdout), done.stderr
+    before = (place.folder / ".py-sandboxes").read_text()
+    place.run("--learn", "-c", code)
+    assert (place.folder / ".py-sandboxes").read_text() == before
+    place.profile("python-import=os")
+    for _ in range(6):
+        done = place.run("-c", code)
+        if done.returncode == 0:
+            break
+        place.profile((place.folder / ".py-sandboxes").read_text() + "\n" + last_line(done.stderr))
+    assert (done.returncode, done.stdout) == (0, bare.stdout), done.stderr

@@ -108,8 +108,11 @@ func bare(text string) bool {
 	return true
 }
 
-// exposes asks for one exposure of exactly this path, and nothing else.
+// exposes asks for one exposure of exactly this path, and nothing else; of a link, of what it leads to.
 func exposes(path string, write bool) func(*policy.Policy) bool {
+	if target, err := filepath.EvalSymlinks(path); err == nil && !write {
+		path = target
+	}
 	return func(p *policy.Policy) bool {
 		e := p.Exposures()
 		return len(e) == 1 && e[0].Source == path && e[0].Write == write && len(p.Ignores()) == 0

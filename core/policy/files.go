@@ -17,8 +17,9 @@ type fileRules struct {
 	ignores   []Ignore
 	hidden    globs
 	protected map[string]bool
-	guarded   []guardedPath // the same, with the lines that name them
-	routes    []route       // the exposures that go over links
+	guarded   []guardedPath  // the same, with the lines that name them
+	routes    []route        // the exposures that go over links
+	links     map[string]int // the links that they go over, by the line: what a link is may be read where a rule names it
 }
 
 // fileEntry is what is allowed at a path and beneath it.
@@ -100,7 +101,14 @@ func (c *compiler) addFile(r *profile.Rule) error {
 	}
 	c.files.exposures = append(c.files.exposures, e)
 	if at.path != filepath.Clean(source) && !OfAsker(source) {
-		c.files.routes = append(c.files.routes, route{linksTo(source), at.path, r.Pos, r.Key, r.Items[0]})
+		links := linksTo(source)
+		c.files.routes = append(c.files.routes, route{links, at.path, r.Pos, r.Key, r.Items[0]})
+		for _, link := range links {
+			if c.files.links == nil {
+				c.files.links = map[string]int{}
+			}
+			c.files.links[link] = n
+		}
 	}
 	shown := e.Source
 	if e.Dest != "" {
@@ -232,6 +240,8 @@ func (p *Policy) File(path string, a Access, op string) Decision {
 		return p.allow("file", op, path, found.rw)
 	case !write && metadataOps[op] && p.files.entries[path].above:
 		return p.allow("file", op, path, 0)
+	case !write && metadataOps[op] && p.files.links[path] > 0:
+		return p.allow("file", op, path, p.files.links[path])
 	}
 	key := "expose-ro="
 	if write {
