@@ -244,7 +244,7 @@ def test_nothing_outlives_the_program(held: Place) -> None:
 
 
 LINKS = {
-    "a link to a file": "print(open('link').read(), os.readlink('link'), os.path.islink('link'), os.path.realpath('link')[-6:])",
+    "a link to a file": "print(open('link').read(), os.readlink('link'), os.path.realpath('link')[-1])",
     "a link alone": "print(os.readlink('link'), os.lstat('link').st_size)",
     "a link in a folder of its own": "print(os.readlink('links/one'), open('links/one').read())",
     "a link to a folder": "print(os.readlink('folder'), open('folder/x').read(), os.listdir('folder'))",
