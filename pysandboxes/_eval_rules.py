@@ -77,6 +77,7 @@ class Rules:
         self.max_depth: int = table["max_depth"]
         self.max_nodes: int = table["max_nodes"]
         self.max_alloc: int = table["max_alloc"]
+        self.max_leaked: int = table["max_leaked_threads"]
         self._calls: dict[str, bool] = {}
         self.decided: dict[str, bool] = {}
         #: Of _eval_look: the nodes that it passes, and the attributes.

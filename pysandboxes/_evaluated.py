@@ -11,7 +11,7 @@ import sys
 import threading
 import types
 
-from . import _guard
+from . import _alarm, _guard
 from ._exceptions import RuleEvalPermissionError, SandboxContextWarning
 
 TYPE_CHECKING = False
@@ -95,10 +95,14 @@ def evaluate(
     code, builtins = code_of(source, rules, called, kind) if isinstance(source, str) else source
     space = dict(given)
     granted = tuple(given[name] for name in called)
-    bounds = (rules.max_iterations, rules.max_alloc, rules.max_call_depth, rules.timeout)
+    bounds = (rules.max_iterations, rules.max_alloc, rules.max_call_depth, rules.timeout, rules.max_leaked)
+    foreign = rules.modules.allow or any(type(value) not in _PLAIN for value in given.values())
+    ring = foreign and _alarm.set_for(rules.timeout)
     try:
         return _guard.evaluate(code, space, builtins, granted, rules.runtime(), *bounds, learned)
     finally:
+        if ring:
+            _alarm.end()
         if names is not None:
             _copy_back(names, given, space)
 

@@ -49,6 +49,7 @@ def evaluate(
     alloc: int,
     depth: int,
     timeout: float,
+    leaked: int = 4,
     learned: dict[tuple[str, str], object] | None = None,
 ) -> Any: ...
 def eval_code(code: CodeType, token: str, /) -> CodeType: ...

@@ -9,8 +9,10 @@
 #include "guard.h"
 
 /* What one evaluation may still do. Functions and generators that outlive it keep it, by their builtins. */
-typedef struct {
+typedef struct psb_meter psb_meter;
+struct psb_meter {
     PyObject_HEAD
+    psb_meter *others;                /* the next of those that run, borrowed */
     PyObject *decided;                /* dict, attribute name -> bool: what was decided before; shared by a profile */
     PyObject *allow, *deny;           /* tuples of names with at most one `*` */
     PyObject *magic_allow, *magic_deny, *call_allow, *call_deny, *import_allow, *import_deny;
@@ -22,7 +24,7 @@ typedef struct {
     PyObject *learned;                /* dict, (key, name) -> object: what no rule allows yet and was let through; NULL: nothing is */
     const char *tripped;              /* the key of the bound that was passed; it stays passed */
     bool running;                     /* its evaluation has not ended, which keeps its builtins */
-} psb_meter;
+};
 
 #define METER_KEY "@meter"
 
@@ -37,7 +39,8 @@ static inline bool psb_eval_scalar(PyObject *o) { return PyLong_CheckExact(o) ||
 extern PyTypeObject psb_meter_type;
 int psb_meter_put(psb_meter *m, PyObject *builtins); /* from here on it is their meter */
 psb_meter *psb_meter_here(void);                    /* borrowed, or NULL with an exception */
-void psb_meter_ended(psb_meter *m);                 /* its evaluation */
+int psb_meter_begins(psb_meter *m, int most);       /* its evaluation, or -1: as many others hang past their time */
+void psb_meter_ended(psb_meter *m);
 int psb_meter_trip(psb_meter *m, const char *key);  /* -1 */
 int psb_meter_look(psb_meter *m);                   /* at the clock, and at what was passed */
 /* something was done: is there time left? */

@@ -293,10 +293,9 @@ static PyObject *foreign(psb_meter *m, PyObject *f, PyObject *const *args, Py_ss
         int64_t left = MOST_CONTAINERS;
         if (walked(m, args[i]) < 0 || holds_none(m, args[i], 0, &left) < 0)
             return NULL;
-        if (left < MOST_CONTAINERS - 1000)
-            m->countdown = 1; /* look at the clock soon */
         functions += endless(m, args[i]) || (psb_eval_is_function(args[i]) && !psb_eval_own_function(m, args[i]));
     }
+    m->countdown = 1; /* nobody knows what it takes */
     if (!functions)
         return PyObject_Vectorcall(f, args, (size_t)n, kwnames);
     if (all > FEW)

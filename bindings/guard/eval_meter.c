@@ -24,7 +24,35 @@ int psb_meter_put(psb_meter *m, PyObject *builtins) {
 /* The one that was asked for last, while its evaluation runs: its builtins cannot have gone meanwhile. The GIL guards it. */
 static psb_meter *last;
 
+/* Those that run, in any thread. The GIL guards them. One that is long past its deadline hangs in a call of C, which nothing interrupts:
+ * with more and more of them the process would be lost bit by bit. */
+static psb_meter *all;
+
+#define LATE 1000000000 /* ns: between two looks at the clock there may be a call */
+
+int psb_meter_begins(psb_meter *m, int most) {
+    int hang = 0;
+    int64_t at = all ? now() : 0;
+    for (psb_meter *o = all; o; o = o->others)
+        hang += at > o->deadline + LATE;
+    if (hang && hang >= most) {
+        PyObject *cls = psb_exception_class("RuleEvalPermissionError");
+        if (cls)
+            PyErr_Format(cls, "%d evaluated strings hang past their eval-timeout in calls that cannot be interrupted, and eval-max-leaked-threads=%d lets no other begin.", hang, most);
+        return -1;
+    }
+    m->others = all;
+    all = m;
+    m->running = true;
+    return 0;
+}
+
 void psb_meter_ended(psb_meter *m) {
+    for (psb_meter **o = &all; *o; o = &(*o)->others)
+        if (*o == m) {
+            *o = m->others;
+            break;
+        }
     m->running = false;
     if (last == m)
         last = NULL;

@@ -431,13 +431,13 @@ static void used(psb_meter *m, int64_t iterations) {
 }
 
 PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"code", "namespace", "builtins", "granted", "rules", "iterations", "alloc", "depth", "timeout", "learned", NULL};
+    static char *names[] = {"code", "namespace", "builtins", "granted", "rules", "iterations", "alloc", "depth", "timeout", "leaked", "learned", NULL};
     PyObject *code, *space, *given, *granted, *rules, *learned = NULL, *result = NULL;
     long long iterations, alloc;
-    int depth;
+    int depth, leaked = 4;
     double timeout;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!LLid|O:evaluate", names, &PyCode_Type, &code, &PyDict_Type, &space, &PyDict_Type, &given,
-                                     &PyTuple_Type, &granted, &PyTuple_Type, &rules, &iterations, &alloc, &depth, &timeout, &learned))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!LLid|iO:evaluate", names, &PyCode_Type, &code, &PyDict_Type, &space, &PyDict_Type, &given,
+                                     &PyTuple_Type, &granted, &PyTuple_Type, &rules, &iterations, &alloc, &depth, &timeout, &leaked, &learned))
         return NULL;
     if (psb.active && psb_eval_verify(code) < 0) /* a program in a sandbox can hand in any code that it has */
         return NULL;
@@ -452,8 +452,7 @@ PyObject *psb_evaluate(PyObject *args, PyObject *kwargs) {
     ready = ready && psb_eval_format_ready() == 0 && put_builtins(m, given) == 0 && psb_eval_put_import(builtins) == 0 &&
             psb_eval_put_build_class(builtins) == 0 &&
             PyDict_SetItemString(space, "__builtins__", builtins) == 0;
-    if (ready) {
-        m->running = true;
+    if (ready && psb_meter_begins(m, leaked) == 0) {
         result = PyEval_EvalCode(code, space, space);
         psb_meter_ended(m);
         leaves(m, &result);
