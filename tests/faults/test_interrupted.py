@@ -38,11 +38,14 @@ def looks(code):
     \"\"\"Where the interpreter looks for signals: as a function begins or goes on, after a call. Also as a loop goes on, but
     that jump stands in no `try` of Python's, whatever encloses it; so it is left out.\"\"\"
     found = set()
-    after = False
+    guarded = dis._parse_exception_table(code)
+    handler = lambda at: next((g.target for g in guarded if g.start <= at < g.end), None)
+    call = None
     for step in dis.get_instructions(code):
-        if after or step.opname == "RESUME":
+        # a signal after a call is raised by the call: at what follows it stands for that where the same handler holds both
+        if step.opname == "RESUME" or (call is not None and handler(call) == handler(step.offset)):
             found.add(step.offset)
-        after = step.opname in ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
+        call = step.offset if step.opname in ("CALL", "CALL_KW", "CALL_FUNCTION_EX") else None
     return found
 
 OURS = os.path.dirname(pysandboxes.__file__)
@@ -143,7 +146,13 @@ def block():
         assert interrupted_targets.pid() != os.getpid()
 
 def children():
-    return [pid for task in os.listdir("/proc/self/task") for pid in open(f"/proc/self/task/{task}/children").read().split()]
+    found = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            found += open(f"/proc/self/task/{task}/children").read().split()
+        except FileNotFoundError:  # the thread has ended meanwhile
+            pass
+    return found
 
 block()
 at = interrupted = 0
