@@ -6,8 +6,7 @@ What no rule can allow is refused as ever, and so is what a rule denies. Bounds 
 from __future__ import annotations
 
 import builtins
-import math
-import time
+import os
 
 from . import _eval_check, _guard
 from ._eval_rules import Rules, grantable
@@ -34,11 +33,11 @@ def run(source: Source, kind: str, rules: Rules, names: MutableMapping[str, Any]
     """As ``_evaluated.evaluate``, for a learning run."""
     wide = widened(source, rules, frozenset(given), kind) if isinstance(source, str) else _widened(rules, {})
     learned: dict[tuple[str, str], object] = {}
-    began = time.monotonic()
+    began = os.times().elapsed
     try:
         return evaluate(source, kind, wide, names, given, learned)
     finally:
-        _tell(rules, learned, given, time.monotonic() - began)
+        _tell(rules, learned, given, os.times().elapsed - began)
 
 
 def widened(source: str, rules: Rules, names: frozenset[str], kind: str = "", filename: str = FILENAME) -> Rules:
@@ -124,10 +123,10 @@ def _tell(rules: Rules, learned: dict[tuple[str, str], object], given: dict[str,
             "eval-max-call-depth": rules.max_call_depth,
         }[key]
         if needed > most:
-            text = f"{math.ceil(ROOM * needed / 2**20)}MB" if key == "eval-max-alloc" else str(_round(ROOM * needed))
+            text = f"{-(-ROOM * needed // 2**20)}MB" if key == "eval-max-alloc" else str(_round(ROOM * needed))
             _guard.eval_learn(rules.key(key), text, False)
     if took > rules.timeout / ROOM:
-        _guard.eval_learn(rules.key("eval-timeout"), f"{math.ceil(2 * ROOM * took)}s", False)
+        _guard.eval_learn(rules.key("eval-timeout"), f"{int(2 * ROOM * took) + 1}s", False)
 
 
 def _round(number: int) -> int:

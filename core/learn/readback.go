@@ -110,12 +110,13 @@ func bare(text string) bool {
 
 // exposes asks for one exposure of exactly this path, and nothing else; of a link, of what it leads to.
 func exposes(path string, write bool) func(*policy.Policy) bool {
-	if target, err := filepath.EvalSymlinks(path); err == nil && !write {
-		path = target
+	target := path
+	if at, err := filepath.EvalSymlinks(path); err == nil && !write {
+		target = at
 	}
 	return func(p *policy.Policy) bool {
 		e := p.Exposures()
-		return len(e) == 1 && e[0].Source == path && e[0].Write == write && len(p.Ignores()) == 0
+		return len(e) == 1 && (e[0].Source == path || e[0].Source == target) && e[0].Write == write && len(p.Ignores()) == 0
 	}
 }
 
